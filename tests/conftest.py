@@ -3,6 +3,7 @@
 import compileall
 import gc
 import os
+import random
 import signal
 import sys
 import zlib
@@ -53,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "which take more than half of the time (they run, too, where their files or folders are "
         "named)",
     )
+    parser.addoption(
+        "--shuffle-files",
+        metavar="SEED",
+        help="run the files in an order that the seed decides: what a file leaves behind meets "
+        "others than usual then (in one process, without -n)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,13 +77,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.option.thorough:
-        return
-    kept = _sample([item for item in items if not item.get_closest_marker("thorough")])
-    left_out = [item for item in items if item not in kept]
-    if left_out:
-        items[:] = [item for item in items if item in kept]
-        config.hook.pytest_deselected(items=left_out)
+    if not config.option.thorough:
+        kept = _sample([item for item in items if not item.get_closest_marker("thorough")])
+        left_out = [item for item in items if item not in kept]
+        if left_out:
+            items[:] = [item for item in items if item in kept]
+            config.hook.pytest_deselected(items=left_out)
+    if config.option.shuffle_files is not None:
+        files = sorted({item.path for item in items})
+        random.Random(config.option.shuffle_files).shuffle(files)
+        place = {path: number for number, path in enumerate(files)}
+        items.sort(key=lambda item: place[item.path])
 
 
 # Of a test with more cases than this a run that is not thorough takes a part of them.

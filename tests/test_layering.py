@@ -93,7 +93,8 @@ FACADES = {
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
     "compat": (
-        "corner_sampling graph_messages operation_forms python_values salted_seeds v2",
+        "corner_sampling graph_messages older_arguments operation_forms python_values salted_seeds"
+        " v2",
         "tensorflow_ops tensorflow_state",
         "graph_nodes operation_calls tensorflow_gradients tensorflow_kernels tensorflow_lists"
         " tensorflow_recurrence tensorflow_sparse",
@@ -112,7 +113,7 @@ LEVELS = {
     ),
     "experimental": ("dlpack extension_type numpy",),
     "ops": (
-        "composed lowering properties quiet sizes tensorflow_names",
+        "composed lowering properties quiet sizes tensorflow_names variable_creation",
         "known_values",
         "registry",
         "conversion",

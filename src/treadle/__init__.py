@@ -254,13 +254,9 @@ from treadle.ops.shaping.reshaping import (
     tile,
 )
 from treadle.ops.shaping.splitting import split
-from treadle.ops.state import (
-    Variable,
-    VariableAggregation,
-    VariableSynchronization,
-    variable_creator_scope,
-)
+from treadle.ops.state import Variable, VariableAggregation, VariableSynchronization
 from treadle.ops.variable_casts import cast
+from treadle.ops.variable_creation import variable_creator_scope
 from treadle.tracing.decorator import (
     function,
 )

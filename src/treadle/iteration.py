@@ -28,6 +28,7 @@ from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
 from treadle.ops.random.state import Stream, check_seed, drawing_from, streams
 from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts, without_rank
+from treadle.ops.variable_creation import making_alone
 from treadle.sparse.tensor import SparseTensorValue
 
 
@@ -71,6 +72,7 @@ __all__ = [
     "has_next",
     "is_symbolic",
     "make_iterator",
+    "making_alone",
     "no_value",
     "number_of",
     "object_of",

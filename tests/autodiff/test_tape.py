@@ -408,3 +408,25 @@ def test_a_dim_that_turns_out_to_be_broadcast(other):
     np.testing.assert_array_equal(gradient(x, td.ones([1])), [10])
     with pytest.raises(td.errors.InvalidArgumentError, match=r"test_tape\.py:\d+"):
         gradient(x, td.ones([3]))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_gradients_in_vectorized_map_within_the_block(staged, persistent):
+    """A tape sees what a mapped function does, so that this may ask it for gradients; afterwards it
+    knows the operations on all examples, once."""
+    v = td.Variable([1.0, 2.0, 3.0])
+
+    def run():
+        with td.GradientTape(persistent=persistent) as tape:
+            squares = v * v
+            rows = td.vectorized_map(
+                lambda i: tape.gradient(td.gather(squares, i) * v[0], v), td.range(3)
+            )
+            cubes = td.vectorized_map(lambda x: x * v, squares) if persistent else squares
+        return rows, tape.gradient(cubes, v) if persistent else rows
+
+    rows, total = (td.function(run) if staged else run)()
+    np.testing.assert_array_equal(rows, [[3, 0, 0], [4, 4, 0], [9, 0, 6]])
+    if persistent:  # of the sum over i and j of v[i] ** 2 * v[j]
+        np.testing.assert_array_equal(total, [2 * x * 6 + 14 for x in (1, 2, 3)])

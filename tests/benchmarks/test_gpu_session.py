@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 
 from benchmarks.__main__ import select
-from benchmarks.gpu_session import HERE, WORKLOADS, Stage, missing, session, stages
+from benchmarks.gpu_session import (
+    HERE,
+    REHEARSED,
+    WORKLOADS,
+    Stage,
+    missing,
+    rehearsed,
+    session,
+    stages,
+)
 from benchmarks.libraries import LIBRARIES
 
 
@@ -49,3 +58,33 @@ def test_the_stages_name_what_there_is(tmp_path: Path) -> None:
     assert len(select(list(WORKLOADS), "GPU")) >= len(WORKLOADS)
     assert set(missing()) <= {"cupy-cuda13x"}
     assert sum(s.seconds for s in stages(tmp_path)[:5]) <= 420  # before what takes longest
+
+
+def test_a_rehearsal_has_less_of_the_same(tmp_path: Path) -> None:
+    whole = stages(tmp_path)
+    less = {s.name: s for s in rehearsed(whole)}
+    assert [s.name for s in whole if s.name not in less] == [
+        "the machine", "names and signatures of CuPy"
+    ]
+    for stage in whole:
+        if stage.name in less:
+            path = dict(less[stage.name].environment)["PYTHONPATH"]
+            assert less[stage.name].command[:3] == stage.command[:3]
+            assert (Path(path) / "sitecustomize.py").is_file()
+    assert len(select(list(REHEARSED), "GPU")) >= len(REHEARSED)
+
+
+def test_what_a_rehearsal_finds_is_no_gpu(tmp_path: Path) -> None:
+    text = """
+import treadle as td
+from treadle.runtime.gpu import discovery
+(gpu,) = discovery.physical_gpus()
+x = td.constant([1.0, 2.0])
+print(gpu.name, x.device, type(x._spec.device.storage.driver).__name__)
+"""
+    (stage,) = rehearsed([Stage("a recorder", ("-",), 6.0, less=(sys.executable, "-c", text))])
+    (found,) = session([stage], tmp_path, 600.0, "a recorder")
+    told = (tmp_path / "session.txt").read_text()
+    assert found.outcome == "done", told
+    assert "a recorder in the place of a GPU" in told and "GPU:0 RecordingDriver" in told
+    assert json.loads((tmp_path / "session.json").read_text())["device"] == "a recorder"

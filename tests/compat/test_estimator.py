@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import treadle as td
 import treadle.compat.v1 as tf
 
 pytestmark = pytest.mark.thorough
@@ -51,6 +52,16 @@ def test_estimator_trains_evaluates_and_goes_on(tmp_path: Any) -> None:
     np.testing.assert_allclose([p["y"] for p in predicted], Y, atol=0.02)
     assert again.get_variable_value("out/bias") == pytest.approx(0.3, abs=0.01)
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-100")
+
+
+def test_estimator_takes_pipelines_of_td(tmp_path: Any) -> None:
+    """`td.data.Dataset`, which is ``tf.data.Dataset`` after ``as_tensorflow()``."""
+    config = tf.estimator.RunConfig(model_dir=str(tmp_path), tf_random_seed=1)
+    estimator = tf.estimator.Estimator(model_fn, config=config, params={"rate": 0.1})
+    data = lambda: td.data.Dataset.from_tensor_slices(({"x": X}, Y)).batch(20)
+    estimator.train(lambda: data().repeat(), steps=100)
+    found = estimator.evaluate(data)
+    assert found["global_step"] == 100 and found["error"] < 0.01
 
 
 def test_train_and_evaluate(tmp_path: Any) -> None:

@@ -394,6 +394,13 @@ assert own.metrics[0].name == "own"
 close(own.metrics[0].result(), 8.0)
 assert not any(float(metric.result()) for metric in model.metrics)
 two = type(compiled)({"a": k.losses.MeanSquaredError("sum"), "b": "mae"})
+outputs = {"a": tf.ones([2, 1]), "b": tf.zeros([2, 1])}
+zeros = {"a": tf.zeros([2, 1]), "b": tf.zeros([2, 1])}
+named = type(compiled)(
+    {"a": "mse", "b": "mae"}, output_names=["dense_1", "dense_2"],
+    total_loss_mean=k.metrics.Mean(),
+)
+close(named(zeros, outputs), 1.0)
 (sums, means) = two.get_config()["losses"]
 assert sums["config"]["reduction"] == "sum", sums
 

@@ -329,6 +329,20 @@ def test_each_replica_draws_numbers_of_its_own() -> None:
             assert np.array_equal(found[0][1], found[1][1])
 
 
+def test_streams_that_are_first_used_in_a_scope_are_the_hosts() -> None:
+    def draw() -> td.Tensor:
+        return td.random.uniform([2], seed=815)  # a stream that no other test has
+
+    with strategy_of(2) as strategy, strategy.scope():
+        draw()
+        data = td.data.Dataset.range(3).map(lambda x: td.random.uniform([], seed=815))
+        assert len(set(data.as_numpy_iterator())) == 3
+    td.random.set_seed(3)
+    compiled = td.function(draw)().numpy()
+    td.random.set_seed(3)
+    np.testing.assert_array_equal(draw(), compiled)
+
+
 def test_batches_of_datasets_are_copied_ahead_to_their_replicas() -> None:
     with strategy_of(2) as strategy:
         data = td.data.Dataset.from_tensor_slices((X, Y)).batch(8)

@@ -545,6 +545,37 @@ def test_an_array_of_another_dtype_after_the_first_iteration():
     agree(f, np.arange(4, dtype=np.float32), 3)
 
 
+def _of_vectorize(function, types=()):
+    """What Numba's ``@vectorize`` gives, as far as it is looked at."""
+    made = type("DUFunc", (), {"__module__": "numba.np.ufunc.dufunc"})()
+    made._dispatcher = type("Dispatcher", (), {"py_func": staticmethod(function)})()
+    made.types, made._frozen = list(types), bool(types)
+    return made
+
+
+def test_functions_of_numbas_vectorize_are_traced():
+    def above(x, y):
+        if x > y:
+            return x - y
+        return 0.0
+
+    as_given, of_floats = _of_vectorize(above), _of_vectorize(above, ["ff->f", "dd->d"])
+
+    @td.jit
+    def f(x, y):
+        return as_given(x, 1.5), of_floats(x, y[:, None]), of_floats(3, 2), as_given(x[2], 1.0)
+
+    x, y = np.arange(4, dtype=np.float32), np.array([1, 2], np.int64)
+    found = f(x, y)
+    wanted = np.maximum(x - 1.5, 0), np.maximum(x.astype(float) - y[:, None], 0), 1.0, 1.0
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert found[1].dtype == np.float64
+    assert of_floats.types == ["ff->f", "dd->d"]
+    with pytest.raises(TypeError, match="no loop of dd->d takes"):
+        td.jit(lambda x: _of_vectorize(above, ["dd->d"])(x, x))(np.array([1j]))
+
+
 def test_functions_that_numba_has_compiled_are_traced():
     """Numba's objects keep the function as ``py_func``."""
     dispatcher = type("CPUDispatcher", (), {"__module__": "numba.core.registry"})

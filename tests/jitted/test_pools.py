@@ -83,8 +83,72 @@ def by_two_names(x: Any) -> Any:
     return found, row
 
 
+def by_name(x: Any) -> Any:
+    found: dict[str, list[Any]] = {"low": [], "high": []}
+    for v in x:
+        if v < 2:
+            found["low"].append(v)
+        else:
+            found["high"].append(v * 2)
+    return len(found["low"]), sum(found["high"]), found
+
+
+def by_name_in_each_iteration(x: Any) -> Any:
+    total = 0
+    for i in range(len(x)):
+        found: dict[str, list[int]] = {"a": [], "b": [0]}
+        for j in range(int(x[i])):
+            if j % 2 == 0:
+                found["a"].append(j)
+            else:
+                found["b"].append(-j)
+        total += len(found["a"]) * 100 + sum(found["b"])
+    return total
+
+
+def in_a_closure_of_each_iteration(x: Any) -> Any:
+    total = 0
+    for i in range(len(x)):
+        taken: list[int] = []
+
+        def take(v: Any) -> None:
+            if v % 2 == 0:
+                taken.append(v)
+
+        for j in range(int(x[i])):
+            take(j)
+        total += 10 * len(taken) + sum(taken)
+    return total
+
+
+class Sides:
+    def __init__(self) -> None:
+        self.low: list[int] = []
+        self.high: list[int] = []
+
+    def put(self, v: Any) -> None:
+        if v > 1:
+            self.high.append(v)
+        else:
+            self.low.append(v)
+
+
+def in_an_object_of_each_iteration(x: Any) -> Any:
+    total = 0
+    for i in range(len(x)):
+        sides = Sides()
+        for j in range(int(x[i])):
+            sides.put(j)
+        total += 10 * len(sides.low) + len(sides.high)
+    return total
+
+
 @pytest.mark.parametrize(
-    "function", [grouped, grouped_by_default, begun_with_one, pieces, buckets, by_two_names]
+    "function",
+    [
+        grouped, grouped_by_default, begun_with_one, pieces, buckets, by_two_names, by_name,
+        by_name_in_each_iteration, in_a_closure_of_each_iteration, in_an_object_of_each_iteration,
+    ],
 )
 def test_lists_that_grow_in_others(function):
     assert td.jit(function)(X) == function(X)

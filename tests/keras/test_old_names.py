@@ -323,6 +323,10 @@ def test_orders_of_keras_3_and_of_keras_2() -> None:
         fitted = model.fit(X, y, 4, 1, 0, None, 0.0, None, False, None, weights)
         results.append(fitted.history)
     assert results[0] == results[1] == {"loss": [8.0], "mae": [2.0]}
+    with pytest.raises(ValueError, match="loss_weights are numbers"):
+        model.compile("sgd", "mse", loss_weights=["mae"])
+    with pytest.raises(TypeError, match="multiple values"):
+        model.compile("sgd", "mse", ["mae"], metrics=["mae"])
     model.fit(X, y, 4, 1, 0, None, 0.0, None, False, {0: 0.5})
     model.add(layers.Dense(3), False)
     assert len(model.layers) == 2 and not model.layers[1].built

@@ -127,12 +127,95 @@ def test_custom_gradients_give_and_take_slices():
     np.testing.assert_array_equal(tape.gradient(y, v), [[0.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
 
 
-def test_python_functions_and_compiled_calls_give_tensors():
-    v = td.Variable(td.ones([3, 2]))
-    compiled = td.function(lambda i: td.gather(v, i))
-    with td.GradientTape() as tape:
-        y = compiled(td.constant([1, 1]))
-    np.testing.assert_array_equal(tape.gradient(y, v), [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0]])
+def rows_by_hand(indices, upstream, count=6):
+    """The sum of the rows of `upstream` by their indices."""
+    whole = np.zeros((count, *upstream.shape[1:]), upstream.dtype)
+    np.add.at(whole, indices, upstream)
+    return whole
+
+
+def test_compiled_calls_give_rows():
+    """Under an eager tape the backward program gives rows; for every number of them, of arguments
+    with open sizes and of captured variables, beside gradients that are tensors."""
+    v = td.Variable(TABLE)
+
+    @td.function(
+        input_signature=[
+            td.TensorSpec([None, 3], td.float64), td.TensorSpec([None], td.int32),
+            td.TensorSpec([3], td.float64),
+        ]
+    )  # fmt: skip
+    def f(x, i, w):
+        return td.gather(v, i) * td.gather(x, i) * w
+
+    w = np.array([1.0, -2.0, 3.0])
+    for count, indices in ((6, [1, 5, 1]), (4, [3])):
+        x = td.constant(2 * TABLE[:count])
+        with td.GradientTape() as tape:
+            tape.watch([x, weights := td.constant(w)])
+            y = f(x, td.constant(indices), weights)
+        by_v, by_x, by_w = tape.gradient(y, [v, x, weights])
+        assert isinstance(by_v, td.IndexedSlices) and isinstance(by_x, td.IndexedSlices)
+        assert by_x.shape == [count, 3] and by_v.dense_shape.numpy().tolist() == [6, 3]
+        np.testing.assert_array_equal(by_v.indices, indices)
+        rows = TABLE[indices]
+        np.testing.assert_allclose(td.convert_to_tensor(by_v), rows_by_hand(indices, 2 * rows * w))
+        np.testing.assert_allclose(
+            td.convert_to_tensor(by_x), rows_by_hand(indices, rows * w, count)
+        )
+        np.testing.assert_allclose(by_w, np.sum(2 * rows * rows, 0))
+
+
+def test_second_derivatives_through_compiled_calls_that_give_rows():
+    v = td.Variable(TABLE)
+    cubes = td.function(lambda i: td.reduce_sum(td.gather(v, i) ** 3))
+    with td.GradientTape() as outer:
+        with td.GradientTape() as inner:
+            y = cubes(td.constant([2, 2, 0]))
+        first = inner.gradient(y, v)
+        total = td.reduce_sum(td.convert_to_tensor(first))
+    assert isinstance(first, td.IndexedSlices)
+    wanted = rows_by_hand([2, 2, 0], 6 * TABLE[[2, 2, 0]])
+    np.testing.assert_allclose(td.convert_to_tensor(outer.gradient(total, v)), wanted)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_gradients_of_what_changes_every_element_keep_rows(staged):
+    """Rows of the negative of a table in another dtype."""
+    v = td.Variable(TABLE.astype(np.float32))
+
+    def gradient():
+        with td.GradientTape() as tape:
+            y = td.reduce_sum(td.gather(-td.cast(v, td.float64), [4, 4, 1]) ** 2)
+        found = tape.gradient(y, v)
+        assert isinstance(found, td.IndexedSlices) and found.dtype is td.float32
+        return found
+
+    found = (td.function(gradient) if staged else gradient)()
+    rows = v.numpy()[[4, 4, 1]]
+    np.testing.assert_array_equal(td.convert_to_tensor(found), rows_by_hand([4, 4, 1], 2 * rows))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_rows_of_each_example_become_tensors(staged):
+    """`vectorized_map` gives a tensor of all examples where the function gives rows."""
+    v = td.Variable(TABLE)
+
+    def of_one(indices):
+        with td.GradientTape() as tape:
+            y = td.reduce_sum(td.nn.embedding_lookup(v, indices) ** 2)
+        return {"rows": tape.gradient(y, v), "y": y}
+
+    def run():
+        return td.vectorized_map(of_one, td.constant([[0, 1], [2, 2]]))
+
+    found = (td.function(run) if staged else run)()
+    wanted = [rows_by_hand(i, 2 * TABLE[i]) for i in ([0, 1], [2, 2])]
+    np.testing.assert_allclose(found["rows"], wanted)
+    np.testing.assert_allclose(found["y"], [np.sum(TABLE[[0, 1]] ** 2), 2 * np.sum(TABLE[2] ** 2)])
+
+
+def test_python_functions_give_tensors():
     x = td.ones([3, 2])
     with td.GradientTape() as tape:
         tape.watch(x)

@@ -6,8 +6,10 @@ from scipy import special, stats
 
 import treadle as td
 from tests.ops.lowered import check_lowering
+from treadle.core.devices import HOST
 from treadle.ops.random.arrays import scramble
 from treadle.ops.random.philox import philox
+from treadle.ops.random.state import streams
 
 SEEDED = scramble(np.array([1, 2]))
 FLOATS = ("float16", "float32", "float64")
@@ -202,6 +204,22 @@ def test_op_seeds_have_their_own_streams():
     assert not np.array_equal(td.random.uniform([4], seed=9), a)
     td.random.set_seed(2)
     assert not np.array_equal(td.random.uniform([4], seed=9), a)
+
+
+def test_programs_see_nothing_of_the_variables_of_streams():
+    made = []
+
+    def creator(make, **given):
+        made.append(given["name"])
+        return make(**given)
+
+    with td.variable_creator_scope(creator), td.name_scope("outer"):
+        td.Variable(1.0, name="own")
+        td.random.uniform([2], seed=816)  # a stream that no other test has
+        data = td.data.Dataset.range(2).map(lambda x: td.random.uniform([], seed=816))
+        list(data)
+    assert made == ["own"]
+    assert streams.made[816, HOST].name == "random_state:0"
 
 
 def test_symbolic_shapes():

@@ -55,14 +55,27 @@ def has_numbers(value: Any) -> bool:
     return isinstance(value, _PLAIN) and not isinstance(value, bool | str)
 
 
-def recording(recorder: Recorder, function: types.FunctionType) -> Any:
-    """A function in place of a module's, whose calls are compared."""
+def recording(
+    recorder: Recorder, function: types.FunctionType, own: dict[str, Any] | None = None
+) -> Any:
+    """A function in place of a module's, whose calls are compared.
+
+    Args:
+        own: the module's functions, where it has others in their places: while a call is compared
+            it has its own, so that what is compiled is the program.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
-        if is_plain(given) and has_numbers(given):
+        if not is_plain(given) or not has_numbers(given):
+            return function(*args, **kwargs)
+        names = function.__globals__
+        replaced = {n: names[n] for n in own or ()}
+        names.update(own or {})
+        try:
             return recorder.call(function, args, kwargs)
-        return function(*args, **kwargs)
+        finally:
+            names.update(replaced)
 
     return call
 
@@ -137,9 +150,10 @@ def pyperf(file: Path, name: str, recorder: Recorder) -> None:
     sys.modules[name] = module
     source = file.read_text()
     exec(compile(source, str(file), "exec"), vars(module))
-    for n, f in functions_of(module).items():
+    own = functions_of(module)
+    for n, f in own.items():
         if not _measures(f):
-            setattr(module, n, recording(recorder, f))
+            setattr(module, n, recording(recorder, f, own))
     tail = re.split(r"(?m)^if __name__ == .*:\n", source)
     if len(tail) > 1:
         _run(inspect.cleandoc("\n" + tail[-1]), vars(module), file)

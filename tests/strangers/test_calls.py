@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.strangers.collected import KINDS
+from tests.strangers.collected import KINDS, recording
 from tests.strangers.numba_own.recorded import Recorder
 from tests.strangers.numba_own.run import judged, told
 
@@ -110,3 +110,21 @@ def test_programs_that_call_their_functions(kind: str, text: str, tmp_path: Path
     (tmp_path / "program.py").write_text(text)
     name = {"pythran": "total", "pyperf": "steps"}[kind]
     assert recorded(kind, tmp_path / "program.py", tmp_path) == {name: "agrees"}
+
+
+def test_a_call_that_is_compared_has_the_functions_of_its_module() -> None:
+    seen: list[Any] = []
+
+    class Calls:
+        def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+            seen.append(names["inner"])
+            return function(*args, **kwargs)
+
+    names: dict[str, Any] = {"seen": seen}
+    exec("def inner(x): return x\ndef outer(x): return inner(x) + 1.0", names)
+    own = {name: names[name] for name in ("inner", "outer")}
+    recorder: Any = Calls()
+    names |= {name: recording(recorder, function, own) for name, function in own.items()}
+    assert names["outer"](2.0) == 3.0
+    assert seen == [own["inner"]]
+    assert names["inner"] is not own["inner"]

@@ -7,30 +7,8 @@ import time
 import pytest
 
 import treadle as td
+from tests.tracing.together import together
 from treadle.tracing.locks import TraceLock
-
-
-def together(*jobs):
-    """Run the jobs in threads that start at once; gives their results."""
-    results, errors = [None] * len(jobs), []
-    barrier = threading.Barrier(len(jobs))
-
-    def run(i, job):
-        barrier.wait()
-        try:
-            results[i] = job()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(i, j), daemon=True) for i, j in enumerate(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert not any(t.is_alive() for t in threads), "a deadlock"
-    if errors:
-        raise errors[0]
-    return results
 
 
 def test_different_signatures_at_once():

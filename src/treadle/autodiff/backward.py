@@ -107,9 +107,11 @@ class _Walk:
         if "passes_on" in op.tags:
             gradients = output_grads
         else:
-            tensors = [None if g is None else dense(g) for g in output_grads]
+            given = output_grads
+            if "takes_rows" not in op.tags:
+                given = [None if g is None else dense(g) for g in given]
             call = OpCall(op, inputs, entry.attrs, entry.outputs, needed)
-            gradients = input_gradients(call, tensors)
+            gradients = input_gradients(call, given)
         for identity, wanted, gradient in zip(keys, needed, gradients, strict=True):
             if wanted and gradient is not None:
                 known = parts.get(identity)

@@ -7,13 +7,15 @@ from typing import Any
 
 from treadle.autodiff.function_gradient import ForwardBackward, build_gradient
 from treadle.autodiff.recording import record_custom
-from treadle.autodiff.values import zeros_for
-from treadle.core import locks
+from treadle.autodiff.values import Gradient, exact_spec, zeros_for
+from treadle.core import dtypes, locks
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
 from treadle.graph.replay import replay
+from treadle.ops.conversion import constant
+from treadle.ops.indexed_slices import IndexedSlices
 
 # Makes a graph callable: takes a tensor or Variable for each parameter, gives tensors.
 Compile = Callable[[Graph], Callable[[Sequence[Any]], list[Tensor]]]
@@ -102,7 +104,7 @@ class _Split:
         with taping(()):
             outputs = chain[-1].forward._run(inputs)
 
-        def gradient(*output_grads: Any) -> list[Tensor | None]:
+        def gradient(*output_grads: Any) -> list[Gradient | None]:
             return _input_gradients(chain, inputs, outputs, output_grads)
 
         record_custom(self.name, inputs, outputs, gradient, missing_as_zeros=False)
@@ -124,7 +126,7 @@ class _Split:
 
 def _input_gradients(
     chain: Sequence[_Split], inputs: Sequence[Any], outputs: Sequence[Tensor], grads: Sequence[Any]
-) -> list[Tensor | None]:
+) -> list[Gradient | None]:
     """The gradients of the inputs, by the backward program that covers all given gradients."""
     last = max(i for i, g in enumerate(grads) if g is not None)
     for split in chain:
@@ -141,8 +143,17 @@ def _input_gradients(
     seeds = [zeros_for(outputs[i]) if grads[i] is None else grads[i] for i in parts.targets]
     params = [*inputs, *split.whole.own_captures(inputs)]
     kept = [params[i] for i in parts.kept]
-    found = split.backward([*kept, *saved, *seeds])
-    result: list[Tensor | None] = [None] * len(inputs)
-    for number, gradient in zip(parts.sources, found, strict=True):
+    found = iter(split.backward([*kept, *saved, *seeds]))
+    result: list[Gradient | None] = [None] * len(inputs)
+    for number in parts.sources:
+        gradient = next(found)
         result[number] = gradient
+        if number in parts.of_rows:
+            result[number] = _rows(gradient, next(found), inputs[number])
     return result
+
+
+def _rows(values: Tensor, indices: Tensor, x: Any) -> IndexedSlices:
+    """The gradient of `x` by these rows of it."""
+    dims = exact_spec(x).dims
+    return IndexedSlices.of_dims(values, indices, constant(dims, dtypes.int32), dims)

@@ -40,6 +40,13 @@ class _VariableWatcher:
     def extend(self, output: Tensor, more: Sequence[Tensor]) -> None:
         """Nothing is kept of operations."""
 
+    def mark(self) -> int:
+        """None of them."""
+        return 0
+
+    def forget_since(self, mark: int) -> None:
+        """Variables that were read stay known."""
+
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """Give a function a gradient of its own.

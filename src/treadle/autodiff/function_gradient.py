@@ -12,11 +12,14 @@ from typing import Any
 from treadle.autodiff.joint import copy_into, dependent, influencing, trace_gradient
 from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
 from treadle.autodiff.saved_lists import restored, stored, stored_specs
+from treadle.autodiff.values import Gradient
 from treadle.core.context import recording, taping
 from treadle.core.records import record
 from treadle.core.spec import ResourceSpec
+from treadle.core.tensor import Tensor
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Value
+from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.state import Variable
 
 
@@ -29,9 +32,10 @@ class ForwardBackward:
             results and then the saved values.
         backward: takes the forward parameters numbered by `kept`, the saved values, a gradient
             for each result in `targets` (then its own captures); gives a gradient for each
-            parameter in `sources`.
+            parameter in `sources`: a tensor, or the rows and the positions of IndexedSlices.
         results: how many results the function itself has.
         kept, targets, sources: see above; numbers in increasing order.
+        of_rows: the sources whose gradients are IndexedSlices.
     """
 
     forward: Graph
@@ -40,6 +44,7 @@ class ForwardBackward:
     kept: tuple[int, ...]
     targets: tuple[int, ...]
     sources: tuple[int, ...]
+    of_rows: frozenset[int]
 
 
 def build_gradient(graph: Graph, needs: Sequence[bool]) -> ForwardBackward | None:
@@ -58,7 +63,7 @@ def build_gradient(graph: Graph, needs: Sequence[bool]) -> ForwardBackward | Non
     targets = tuple(sorted(results & dependent(graph, set(sources))))
     if not sources or not targets:
         return None
-    joint = _trace_joint(graph, targets, sources)
+    joint, of_rows = _trace_joint(graph, targets, sources)
     parts = partition(joint, is_cheap)
     params = joint.region.params[: len(graph.params)]
     kept = [v for v in params if v in set(parts.saved) | set(parts.free)]
@@ -70,12 +75,15 @@ def build_gradient(graph: Graph, needs: Sequence[bool]) -> ForwardBackward | Non
         tuple(v.index for v in kept),
         targets,
         sources,
+        of_rows,
     )
 
 
-def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -> Joint:
+def _trace_joint(
+    graph: Graph, targets: Sequence[int], sources: Sequence[int]
+) -> tuple[Joint, frozenset[int]]:
     """The function and its gradient in one graph, whose parameters are the function's and a
-    gradient for each target."""
+    gradient for each target; and the sources whose gradients are IndexedSlices there."""
     builder = GraphBuilder(graph.name, device=graph.device)
     builder.graph.devices = graph.devices
     params = [builder.parameter(p.spec, p.name) for p in graph.params]
@@ -84,11 +92,15 @@ def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -
             param.source = capture
     seeds = [builder.parameter(graph.results[i].spec) for i in targets]
     with recording(builder), taping(()):
-        outputs, gradients, effects = trace_gradient(graph, params, targets, seeds, sources)
-        region = builder.finish([*outputs, *gradients])
+        outputs, gradients, effects = trace_gradient(
+            graph, params, targets, seeds, sources, keep_rows=True
+        )
+        pairs = zip(sources, gradients, strict=True)
+        of_rows = frozenset(i for i, g in pairs if isinstance(g, IndexedSlices))
+        region = builder.finish([*outputs, *(part for g in gradients for part in _parts(g))])
     handles = [p.value for p in params if isinstance(p.spec, ResourceSpec)]
     captured = {inner.value: outer for outer, inner in builder.captured.values()}
-    return Joint(
+    joint = Joint(
         region,
         len(graph.results),
         [s.value for s in seeds],
@@ -96,6 +108,14 @@ def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -
         captured,
         effects,
     )
+    return joint, of_rows
+
+
+def _parts(gradient: Gradient) -> list[Tensor]:
+    """The tensors of a gradient: of IndexedSlices the rows and their positions."""
+    if isinstance(gradient, IndexedSlices):
+        return [gradient.values, gradient.indices]
+    return [gradient]
 
 
 def _forward_graph(

@@ -7,13 +7,15 @@ from typing import Any
 
 from treadle.autodiff.partition import Joint
 from treadle.autodiff.tape import GradientTape
-from treadle.autodiff.values import gradient_spec, zeros_for
+from treadle.autodiff.values import Gradient, gradient_spec, zeros_for
 from treadle.core.context import context, recording, taping
 from treadle.core.shapes import Dim
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import copy_nodes, replay
+from treadle.ops.indexed_slices import IndexedSlices
+from treadle.ops.indexing.gather import dense
 from treadle.ops.registry import run
 from treadle.ops.shaping.reshaping import RESHAPE
 
@@ -24,13 +26,15 @@ def trace_gradient(
     results: Sequence[int],
     seeds: Sequence[Any],
     sources: Sequence[int],
-) -> tuple[list[Tensor], list[Tensor], frozenset[Node]]:
+    keep_rows: bool = False,
+) -> tuple[list[Tensor], list[Any], frozenset[Node]]:
     """Replay a region in the current trace and differentiate it.
 
     Args:
         params: the values to use for the region's parameters.
         results: the numbers of the results that have gradients, which `seeds` holds.
         sources: the numbers of the parameters to differentiate by.
+        keep_rows: whether gradients that are IndexedSlices stay so. Else they become tensors.
 
     Returns:
         The region's results; a gradient for each source, in exactly its dims (zeros where
@@ -49,15 +53,19 @@ def trace_gradient(
     with taping(()):
         targets = [outputs[i] for i in results]
         given = [exact_gradient(s, y) for s, y in zip(seeds, targets, strict=True)]
-        gradients = tape.vector_jacobian(targets, given, [params[i] for i in sources])
-        exact = [exact_gradient(g, params[i]) for g, i in zip(gradients, sources, strict=True)]
+        subjects = [params[i] for i in sources]
+        found = tape.rows_or_tensors(targets, given, subjects, free=False)
+        gradients = found if keep_rows else [None if g is None else dense(g) for g in found]
+        exact = [exact_gradient(g, x) for g, x in zip(gradients, subjects, strict=True)]
     return outputs, exact, effects
 
 
-def exact_gradient(gradient: Tensor | None, x: Any) -> Tensor:
-    """`gradient` in the dims of `x`; zeros for None."""
+def exact_gradient(gradient: Gradient | None, x: Any) -> Any:
+    """`gradient` in the dims of `x`; zeros for None, IndexedSlices as they are."""
     if gradient is None:
         return zeros_for(x)
+    if isinstance(gradient, IndexedSlices):
+        return gradient
     spec = gradient_spec(x)
     if isinstance(spec, ListSpec) or gradient.dims == spec.dims:
         return gradient

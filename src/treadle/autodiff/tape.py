@@ -211,6 +211,14 @@ class GradientTape:
                 self._watched.update(map(id, more))
                 return
 
+    def mark(self) -> int:
+        return len(self._entries)
+
+    def forget_since(self, mark: int) -> None:
+        for entry in self._entries[mark:]:
+            self._watched.difference_update(map(id, entry.outputs))
+        del self._entries[mark:]
+
     def watch(self, tensor: Any) -> None:
         """Treat tensors or variables, also nested in structures, as sources of gradients.
 

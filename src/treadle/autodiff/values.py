@@ -70,15 +70,15 @@ def zeros_for(x: Any) -> Tensor:
     """A zero gradient for `x`: a tensor, or a list of zeros."""
     if isinstance(x.spec, ListSpec):
         return list_zeros_like(x)
-    return filled(0, _exact_spec(x))
+    return filled(0, exact_spec(x))
 
 
 def ones_for(x: Any) -> Tensor:
     """The gradient of a target with respect to itself."""
-    return filled(1, _exact_spec(x))
+    return filled(1, exact_spec(x))
 
 
-def _exact_spec(x: Any) -> Spec:
+def exact_spec(x: Any) -> Spec:
     """The gradient's spec with the dims of the value that an eager variable holds now."""
     if isinstance(x, Variable):
         return x.current_spec

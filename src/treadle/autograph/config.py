@@ -56,8 +56,20 @@ def is_library_object(value: Any) -> bool:
 
 def numba_function(value: Any) -> Any:
     """The Python function that Numba's ``@jit`` was given, whose result `value` is; else None."""
-    is_numbas = type(value).__module__.partition(".")[0] == "numba"
-    return getattr(value, "py_func", None) if is_numbas else None
+    return getattr(value, "py_func", None) if _is_numbas(value) else None
+
+
+def numba_ufunc(value: Any) -> tuple[Any, list[str] | None] | None:
+    """The Python function that Numba's ``@vectorize`` was given, whose result `value` is, and the
+    types of its loops (``"dd->d"``), None where it compiles others as they are asked for; else
+    None."""
+    if not _is_numbas(value) or type(value).__name__ != "DUFunc":
+        return None
+    return value._dispatcher.py_func, list(value.types) if value._frozen else None
+
+
+def _is_numbas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "numba"
 
 
 def gives_library_object(value: Any) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 import types
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +16,6 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _MOST_FILES = 64
 Functions = dict[int, list[tuple[FunctionNode, str | None]]]
-_trees: OrderedDict[str, tuple[str, Functions]] = OrderedDict()
 
 
 @record(frozen=True)
@@ -71,12 +70,9 @@ def _changed(code: types.CodeType) -> SourceNotFoundError:
     )
 
 
+@functools.lru_cache(maxsize=_MOST_FILES)
 def _parse(text: str, filename: str) -> Functions:
     """The functions of a file by the line in which their code begins."""
-    known = _trees.get(filename)
-    if known is not None and known[0] == text:
-        _trees.move_to_end(filename)
-        return known[1]
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -87,9 +83,6 @@ def _parse(text: str, filename: str) -> Functions:
     found: Functions = {}
     for pair in _functions(tree):
         found.setdefault(_first_line(pair[0]), []).append(pair)
-    _trees[filename] = (text, found)
-    if len(_trees) > _MOST_FILES:
-        _trees.popitem(last=False)
     return found
 
 

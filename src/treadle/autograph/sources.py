@@ -14,6 +14,7 @@ from treadle.autograph.errors import SourceNotFoundError
 from treadle.core.origin import STARTED
 
 _MOST_TEXTS = 32
+# The code objects of texts by (file name, text), the oldest first.
 _known: OrderedDict[tuple[str, str], list[types.CodeType]] = OrderedDict()
 
 
@@ -56,11 +57,12 @@ def may_have_changed(filename: str) -> bool:
 def as_in_text(code: types.CodeType, text: str) -> types.CodeType | None:
     """The code object in `text` that equals `code`, perhaps on other lines."""
     key = code.co_filename, text
-    if key not in _known:
-        _known[key] = list(shell_history.codes_in(text, code))
+    codes = _known.get(key)
+    if codes is None:
+        codes = _known[key] = list(shell_history.codes_in(text, code))
         if len(_known) > _MOST_TEXTS:
             _known.popitem(last=False)
-    alike = [c for c in _known[key] if c.co_name == code.co_name]
+    alike = [c for c in codes if c.co_name == code.co_name]
     alike.sort(key=lambda c: abs(c.co_firstlineno - code.co_firstlineno))
     wanted = _sketch(code) if alike else None
     return next((c for c in alike if c == code or _sketch(c) == wanted), None)

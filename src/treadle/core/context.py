@@ -56,6 +56,12 @@ class TapeLike(Protocol):
     def extend(self, output: Tensor, more: Sequence[Tensor]) -> None:
         """The traced node behind `output` got more outputs."""
 
+    def mark(self) -> int:
+        """How many operations were noted until now."""
+
+    def forget_since(self, mark: int) -> None:
+        """Forget the operations that were noted after a mark: they are part of another one."""
+
 
 class Watcher(Protocol):
     """Is told what ran, in all threads."""
@@ -203,6 +209,20 @@ class taping:
 
     def __exit__(self, *error: object) -> None:
         set_tapes(self._before)
+
+
+class noted_meanwhile:
+    """Tapes forget at the end of the block what they noted in it: operations of a trace, which they
+    see as others afterwards. Gradients may be taken inside."""
+
+    __slots__ = ("_marks",)
+
+    def __enter__(self) -> None:
+        self._marks = [(tape, tape.mark()) for tape in context.tapes]
+
+    def __exit__(self, *error: object) -> None:
+        for tape, mark in self._marks:
+            tape.forget_since(mark)
 
 
 class placing:

@@ -55,10 +55,10 @@ def recorded_origin() -> Origin | None:
     origin = user_origin() if users is None else place_of(users.f_code, users.f_lineno)
     if origin is None or frame is None:  # without a frame the graph is built by hand
         return origin
-    frames = tuple(found)
-    if frames != _last[0]:
-        _last[0] = frames
-    return Origin(*origin[:3], Stack(_last[0]))
+    frames, last = tuple(found), _last[0]  # once: another thread that traces replaces it, too
+    if frames != last:
+        _last[0] = last = frames
+    return Origin(*origin[:3], Stack(last))
 
 
 def forget_last() -> None:

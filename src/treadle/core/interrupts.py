@@ -47,14 +47,25 @@ _settle: list[Callable[[], None]] = []
 
 def is_mode(mode: _L) -> _L:
     """Declare an object whose attributes say what a thread is doing. Attributes are replaced, never
-    changed. Where an interrupt takes elements out of an attribute that is a tuple, those that have
-    a method `undo` are undone."""
+    changed. Where an interrupt takes elements out of an attribute that is a tuple, those that are
+    `Undone` are undone."""
     _modes.append(mode)
     return mode
 
 
+class Undone:
+    """An element of a mode's tuple that has changed what others see, until it is undone."""
+
+    __slots__ = ()
+
+    def undo(self) -> None:
+        """Put back what was there before."""
+        raise NotImplementedError
+
+
 class during:
-    """An attribute of a mode has a value inside the block, and its earlier one afterwards.
+    """An attribute of a mode has a value inside the block, and its earlier one afterwards. The
+    object may be entered again inside its block.
 
     Args:
         gives: the value that the ``with`` statement binds.
@@ -62,16 +73,18 @@ class during:
 
     __slots__ = ("_before", "_gives", "_mode", "_name", "_value")
 
-    def __init__(self, mode: threading.local, name: str, value: Any, gives: Any = None) -> None:
+    def __init__(self, mode: Any, name: str, value: Any, gives: Any = None) -> None:
         self._mode, self._name, self._value, self._gives = mode, name, value, gives
+        self._before: Any = None  # (the earlier value, the same of the block around), innermost
 
     def __enter__(self) -> Any:
-        self._before = getattr(self._mode, self._name, None)
+        self._before = (getattr(self._mode, self._name, None), self._before)
         setattr(self._mode, self._name, self._value)
         return self._gives
 
     def __exit__(self, *error: object) -> None:
-        setattr(self._mode, self._name, self._before)
+        before, self._before = self._before
+        setattr(self._mode, self._name, before)
 
 
 def settles(fn: Callable[[], None]) -> Callable[[], None]:
@@ -133,7 +146,7 @@ def _put_back(memory: _Memory) -> None:
         for name, now in own.items():
             if type(now) is tuple:
                 for element in reversed(now[len(before.get(name, ())) :]):
-                    if hasattr(element, "undo"):
+                    if isinstance(element, Undone):
                         element.undo()
         own.clear()
         own.update(before)

@@ -221,8 +221,8 @@ def stretched(a: Dim, b: Dim) -> SymbolicDim:
         if len(_stretched) >= _MOST_STRETCHED:
             _stretched.clear()
             _parts.clear()
-        found = fresh_symbol("stretched")
-        _stretched[parts], _parts[found] = found, parts
+        found = _stretched.setdefault(parts, fresh_symbol("stretched"))  # threads find one
+        _parts[found] = parts
     return found
 
 

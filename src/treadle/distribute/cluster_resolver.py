@@ -134,6 +134,10 @@ class UnionResolver(ClusterResolver):
 
     Args:
         resolvers: the resolvers.
+        kwargs: `task_type`, `task_id` and `rpc_layer`, in place of the first one's.
+
+    Raises:
+        ValueError: there is no resolver.
     """
 
     def __init__(self, *resolvers: ClusterResolver, **kwargs: Any) -> None:

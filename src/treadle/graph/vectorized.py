@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core import dtypes, errors, nest
-from treadle.core.context import context, recording, taping
+from treadle.core.context import context, noted_meanwhile, recording
 from treadle.core.origin import at, attributed_to, user_origin
 from treadle.core.shapes import Dim, dim_symbols, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec
@@ -44,7 +44,7 @@ from treadle.ops.dims import OPEN_DIM, SHAPE
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.logic import logical_and
 from treadle.ops.elementwise.selection import where
-from treadle.ops.indexing.gather import GATHER
+from treadle.ops.indexing.gather import GATHER, dense
 from treadle.ops.lowering import Compute, Structure
 from treadle.ops.random.ops import SCRAMBLE, SKIP
 from treadle.ops.reductions.reduction import argmax, reduce_all, reduce_any
@@ -70,7 +70,8 @@ def vectorized_map(
         warn: whether a warning names the operations that run in a loop.
 
     Returns:
-        The structure that `fn` returns: tensors of shape ``[n, *result.shape]``.
+        The structure that `fn` returns: tensors of shape ``[n, *result.shape]``, also for
+        IndexedSlices.
 
     Raises:
         TypeError: `fn` is no function, or returns what is no tensor.
@@ -87,6 +88,7 @@ def vectorized_map(
         result = function(
             nest.pack(elems, [next(moving) if x.batched else x.tensor for x in examples])
         )
+        result = nest.map_structure(dense, result, expand_composites=False)
         structure.append(result)
         return nest.flatten(result)
 
@@ -191,19 +193,19 @@ def _trace(
     """The region of a function, and the values of outside that its last parameters stand for."""
     recorder: Any = context.recorder
 
-    def run_untaped(*params: Tensor) -> list[Tensor]:
-        with taping(()):  # tapes see the operations on all examples
+    def run_of_one(*params: Tensor) -> list[Tensor]:
+        with noted_meanwhile():  # tapes see the operations on all examples later
             return fn(*params)
 
     if recorder is not None:
-        child = recorder.trace_region(run_untaped, specs)
+        child = recorder.trace_region(run_of_one, specs)
         captured = recorder.align_captures([child])
         return child.region, captured
     builder = GraphBuilder(what)
     params = [builder.parameter(s) for s in specs]
     try:
         with recording(builder):
-            graph = builder.finish(run_untaped(*params))
+            graph = builder.finish(run_of_one(*params))
     finally:
         builder.finished = True
     return graph, list(graph.captures)

@@ -28,6 +28,33 @@ def vectorized(function: Any, otypes: Any, *arrays: Any) -> Any:
     return found.reshape(parts[0].shape)[()]
 
 
+def looped(function: Any, loops: Any, *arrays: Any) -> Any:
+    """What a function of Numba's ``@vectorize`` gives for arrays.
+
+    Args:
+        loops: the types of the loops that it has (``"dd->d"``); None: those of the arguments.
+
+    Raises:
+        TypeError: none of the loops takes the arguments.
+    """
+    given = [np.asarray(array) for array in arrays]
+    if loops is None:
+        return vectorized(function, None, *given)
+    taken, found = _loop_for(loops, [array.dtype for array in given])
+    cast = [array.astype(dtype) for array, dtype in zip(given, taken)]  # noqa: B905
+    return vectorized(function, [found], *cast)
+
+
+def _loop_for(loops: Any, dtypes: Any) -> Any:
+    """The dtypes of the arguments and of the result of the first loop that takes some."""
+    for loop in loops:
+        taken, _, found = loop.partition("->")
+        fits = len(taken) == len(dtypes) and all(map(np.can_cast, dtypes, taken))
+        if fits:
+            return [np.dtype(char) for char in taken], np.dtype(found)
+    raise TypeError(f"no loop of {', '.join(loops)} takes arguments of {dtypes}")
+
+
 def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:
     found = np.array(list(iter), dtype)
     return found if count == -1 else found[:count]

@@ -21,27 +21,20 @@ from treadle.autograph.generated import AG
 from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.arrays import is_traced
+from treadle.jitted.later import later
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
 from treadle.jitted.python_lists import list_method, tuple_method
 from treadle.jitted.recursion import note_source, stacked
 from treadle.jitted.run_texts import text_method
 from treadle.jitted.tables import method_of
-from treadle.jitted.written import set_conversion
 
 _METHODS: dict[type, Callable[..., Any]] = {
     dict: method_of, set: method_of, list: list_method, collections.Counter: method_of,
     collections.defaultdict: method_of, str: text_method, tuple: tuple_method,
 }  # fmt: skip
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
-_operators: list[types.ModuleType] = []  # the one that generated code calls
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
 _with_stack: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
-
-
-def set_operators(module: types.ModuleType) -> None:
-    """Set the module that the generated code of jitted functions calls: `operators`. It imports
-    modules that convert functions themselves, so this one cannot import it."""
-    _operators[:] = [module]
 
 
 def call(target: Any) -> Any:
@@ -73,7 +66,7 @@ def call(target: Any) -> Any:
     return target
 
 
-set_conversion(call)
+later.convert = call
 
 
 def _looking(target: Any) -> Callable[..., Any]:
@@ -126,7 +119,7 @@ def _instantiated(function: types.FunctionType, has_stack: bool) -> types.Functi
         name: _cell(cell)
         for name, cell in zip(original.co_freevars, function.__closure__ or (), strict=True)
     }
-    cells[AG] = types.CellType(_operators[0])
+    cells[AG] = types.CellType(later.operators)
     made = types.FunctionType(
         code,
         Globals(function.__globals__),

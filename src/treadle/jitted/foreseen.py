@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from treadle.jitted.arrays import Array, TracedSequence, as_number, direct, is_traced, number_of
+from treadle.jitted.comparing import in_
 from treadle.jitted.refused_numbers import is_refused, text_of_refusal
-from treadle.jitted.statements import in_, not_, or_
+from treadle.jitted.statements import not_, or_
 from treadle.jitted.tables import Table
 from treadle.ops.numbers.python_numbers import SymbolicNumber, kind_of
 

@@ -36,9 +36,9 @@ from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, STATIC, Bound, Kinds
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.containers import Contents, have_two_places, received
 from treadle.jitted.conversion import call as converted
-from treadle.jitted.conversion import set_operators
 from treadle.jitted.errors import CallsItself
 from treadle.jitted.handed_out import check_copies, copies
+from treadle.jitted.later import later
 from treadle.jitted.listed_ints import check_growth, noted
 from treadle.jitted.namespace import stand_in
 from treadle.jitted.nested import call_with_tensors
@@ -60,7 +60,7 @@ from treadle.tracing.function import Function
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.tracebacks import show_user_frames
 
-set_operators(operators)
+later.operators = operators
 
 
 class Jitted:

@@ -32,6 +32,7 @@ from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, ListPart, form_of, joined
 from treadle.jitted.handed_out import handed_out, put_in, taken
 from treadle.jitted.iteration import Counted
+from treadle.jitted.later import later
 from treadle.jitted.left import current
 from treadle.jitted.listed_ints import note
 from treadle.jitted.optional_values import MaybeNone
@@ -61,7 +62,7 @@ class Template:
 
     def __init__(self, value: Any) -> None:
         if _wants_row(value):
-            value = _rows[0].any_row()
+            value = later.pools.any_row()
         leaves = nest.flatten(value)
         forms = [form_of(leaf) for leaf in leaves]
         self.forms = tuple(f for f in forms if f is not None)
@@ -87,9 +88,9 @@ class Template:
 
     def settled(self) -> Template:
         """The form, with a pool of its own where elements are to be rows of one."""
-        if self.pool is None or (self.pool is not _rows[0].ANY and self.pool.is_around()):
+        if self.pool is None or (self.pool is not later.pools.ANY and self.pool.is_around()):
             return self
-        return Template(_rows[0].Row(_rows[0].Pool(), 0))
+        return Template(later.pools.Row(later.pools.Pool(), 0))
 
     @classmethod
     def of_positions(cls) -> Template:
@@ -138,8 +139,8 @@ class Template:
         Raises:
             NotStaged: nothing is.
         """
-        if _rows and _rows[0].ANY in (self.pool, other.pool):
-            found = self if other.pool is _rows[0].ANY else other
+        if later.pools and later.pools.ANY in (self.pool, other.pool):
+            found = self if other.pool is later.pools.ANY else other
             if self.pool is None or other.pool is None:
                 raise self.unlike(other.element)
             return found
@@ -157,14 +158,6 @@ class Template:
             "The elements of a list that grows in a loop or branch differ in their structure, "
             f"dtypes or shapes: {value!r}{at(user_origin())}"
         )
-
-
-_rows: list[Any] = []  # the module `pools`
-
-
-def set_rows(module: Any) -> None:
-    """Set the module of lists that are elements of lists, which imports this one."""
-    _rows[:] = [module]
 
 
 def _wants_row(value: Any) -> bool:
@@ -425,10 +418,19 @@ def equal(values: TracedSequence, other: Any) -> Any:
     if type(other) is list:
         if not other:
             return values.length == 0
-        other = GrownList.of(other, functools.reduce(Template.joined, map(Template, other)))
-    if not isinstance(other, TracedSequence) or not hasattr(other, "append"):
+        other = of_python(other)
+    if not isinstance(other, StackedList) and not hasattr(type(other), "append"):
         return NotImplemented if isinstance(other, Array) else False
     return traced(list_functions.equal, values, other)
+
+
+def of_python(values: Sequence[Any]) -> GrownList:
+    """A list of Python's with elements as one of the graph.
+
+    Raises:
+        NotStaged: its elements have no common form.
+    """
+    return GrownList.of(values, functools.reduce(Template.joined, map(Template, values)))
 
 
 def unequal(values: TracedSequence, other: Any) -> Any:
@@ -459,7 +461,7 @@ def grown_like(value: Any, other: Any) -> Any:
     """A list of Python's as one of the graph, or as a row (`pools`), where `other` is one."""
     if type(value) is list and isinstance(other, GrownList):
         return GrownList.of(value, other.template)
-    if type(value) is list and _rows and isinstance(other, _rows[0].Row):
+    if type(value) is list and later.pools and isinstance(other, later.pools.Row):
         return other.pool.row_of(value)
     return value
 

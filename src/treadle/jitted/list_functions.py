@@ -90,3 +90,15 @@ def equal(values: Any, others: Any) -> Any:
         same = bool((values[place], 0) == (others[place], 0))
         place += 1
     return same
+
+
+def is_less(values: Any, others: Any, or_equal: Any) -> Any:
+    """``values < others`` of two lists, or ``<=``."""
+    place, size = 0, min(len(values), len(others))
+    # In tuples: see `position`.
+    while place < size and (values[place], 0) == (others[place], 0):
+        place += 1
+    found = len(values) < len(others) or (or_equal and len(values) == len(others))
+    if place < size:
+        found = bool((values[place], 0) < (others[place], 0))
+    return found

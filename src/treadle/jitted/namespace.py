@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.autograph import config
 from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
@@ -87,6 +88,9 @@ def stand_in(value: Any) -> Any:
         return functools.partial(
             traced, array_functions.vectorized, value.pyfunc, value.otypes or None
         )
+    numbas = config.numba_ufunc(value)
+    if numbas is not None:
+        return functools.partial(traced, array_functions.looped, *numbas)
     if isinstance(value, type) and issubclass(value, np.generic):
         return ScalarType(value)
     if isinstance(value, type) and value.__module__.startswith("numba.typed"):

@@ -25,6 +25,11 @@ def opened(state: tuple[Any, ...]) -> during:
     return during(_open, "states", (*_open.states, (state, len(scopes.open))))
 
 
+def statements_around() -> list[tuple[Any, ...]]:
+    """The variables and functions of the branches and loops whose bodies are being traced."""
+    return [state for state, depth in _open.states if depth < len(scopes.open)]
+
+
 class in_python:
     """While Python runs a branch, or iterations of a loop, of the innermost statement: what has to
     be another list or dict becomes it there, as what has run already cannot be run again."""

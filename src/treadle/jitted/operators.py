@@ -46,6 +46,7 @@ from treadle.jitted.builtin_functions import (
     tuple,
     zip,
 )
+from treadle.jitted.comparing import equal, in_, is_same, is_truth, ordered, unequal
 from treadle.jitted.conversion import call
 from treadle.jitted.deques import method
 from treadle.jitted.foreseen import (
@@ -71,13 +72,9 @@ from treadle.jitted.refused_numbers import trying
 from treadle.jitted.statements import (
     and_,
     assert_stmt,
-    equal,
     for_stmt,
     if_exp,
     if_stmt,
-    in_,
-    is_same,
-    is_truth,
     not_,
     or_,
     pass_on,
@@ -101,8 +98,8 @@ __all__ = [
     "for_stmt", "frame", "generator", "get_item", "if_exp", "if_stmt", "in_", "int", "is_none",
     "is_same", "is_truth", "item", "iter", "iterable", "lacking_of", "lacks_key",
     "lacks_position", "len", "list", "list_comp", "map", "max", "method", "min", "not_", "or_",
-    "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "reached",
+    "ordered", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "reached",
     "returned", "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp",
-    "set_display", "set_item", "sorted", "sum", "text", "trying", "tuple", "undefined",
+    "set_display", "set_item", "sorted", "sum", "text", "trying", "tuple", "undefined", "unequal",
     "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

@@ -78,3 +78,47 @@ def popped(begins: Any, sizes: Any, rooms: Any, data: Any, row: Any, index: Any)
         data[begin + k] = getitem(data, begin + k + 1)
     sizes[row] = size - 1
     return begins, sizes, rooms, data, found
+
+
+def inserted(
+    begins: Any, sizes: Any, rooms: Any, data: Any, row: Any, index: Any, value: Any
+) -> Any:
+    size = getitem(sizes, row)
+    place = index
+    if place < 0:
+        place += size
+    place = min(max(place, 0), size)
+    begins, sizes, rooms, data = appended(begins, sizes, rooms, data, row, value)
+    begin = getitem(begins, row)
+    for k in range(size - place):
+        data[begin + size - k] = getitem(data, begin + size - k - 1)
+    data[begin + place] = value
+    return begins, sizes, rooms, data
+
+
+def pushed(begins: Any, sizes: Any, rooms: Any, data: Any, row: Any, value: Any, most: int) -> Any:
+    """At the end of a row of at most so many elements, which forgets its first one for it."""
+    size = getitem(sizes, row)
+    if size < most:
+        begins, sizes, rooms, data = appended(begins, sizes, rooms, data, row, value)
+    elif most > 0:
+        begin = getitem(begins, row)
+        for k in range(size - 1):
+            data[begin + k] = getitem(data, begin + k + 1)
+        data[begin + size - 1] = value
+    return begins, sizes, rooms, data
+
+
+def pushed_left(
+    begins: Any, sizes: Any, rooms: Any, data: Any, row: Any, value: Any, most: int
+) -> Any:
+    """At the begin of a row of at most so many elements, which forgets its last one for it."""
+    size = getitem(sizes, row)
+    if size < most:
+        begins, sizes, rooms, data = inserted(begins, sizes, rooms, data, row, 0, value)
+    elif most > 0:
+        begin = getitem(begins, row)
+        for k in range(size - 1):
+            data[begin + size - 1 - k] = getitem(data, begin + size - 2 - k)
+        data[begin] = value
+    return begins, sizes, rooms, data

@@ -23,11 +23,12 @@ from treadle.jitted.becoming import BecomesOther, is_kept
 from treadle.jitted.effects import found_by_name
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ListPart
-from treadle.jitted.grown_lists import GrownList, Template, equal, set_rows, unequal
+from treadle.jitted.grown_lists import GrownList, Template, equal, unequal
 from treadle.jitted.handed_out import put_in
 from treadle.jitted.iteration import Counted
+from treadle.jitted.later import later
 from treadle.jitted.left import current
-from treadle.jitted.opened import in_python
+from treadle.jitted.opened import in_python, statements_around
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import Storage, scopes
 from treadle.jitted.written import put_in_order, traced
@@ -218,6 +219,10 @@ class Row(TracedSequence):
         self.pool.write(parts)
         return found
 
+    def insert(self, index: Any, value: Any) -> None:
+        self.pool.take(Template(value))
+        self._changed(pool_functions.inserted, as_number(index), self._element(value))
+
     def clear(self) -> None:
         self._changed(pool_functions.emptied)
 
@@ -347,12 +352,24 @@ class NeedsRow(BecomesOther):
         return pool.new(self.owner)
 
     def is_here(self, args: Sequence[Any], begun: int) -> bool:
-        if scopes.open or in_python.count != begun:
+        if in_python.count != begun or not _finds(args, self.owner):
             return False
-        return any(found is self.owner for found in found_by_name(*args))
+        # In a body that is traced only for a list that this body makes: a row from outside of it
+        # would be another one in each trace of the body.
+        return not any(_finds(around, self.owner) for around in statements_around())
 
     def put(self, args: Sequence[Any], made: Any) -> tuple[Any, ...]:
         return tuple(args)  # the list is not among them
+
+
+def _finds(args: Sequence[Any], owner: list[Any]) -> bool:
+    """Whether a statement finds a list by name, or in a dict of Python's that it finds or has as a
+    variable."""
+    for found in found_by_name(*args):
+        inner = found.values() if isinstance(found, dict) else ()
+        if found is owner or any(value is owner for value in inner):
+            return True
+    return False
 
 
 def is_ragged(values: Sequence[Any]) -> bool:
@@ -404,4 +421,4 @@ def any_row() -> Row:
     return Row(ANY, 0)
 
 
-set_rows(sys.modules[__name__])
+later.pools = sys.modules[__name__]

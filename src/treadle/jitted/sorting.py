@@ -29,12 +29,13 @@ from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ARRAY
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.iteration import Counted, as_counted
+from treadle.jitted.later import later
 from treadle.jitted.opened import is_outermost
 from treadle.jitted.operations import call_function
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import for_stmt, if_exp, truth
 from treadle.jitted.storage import Storage, scopes
-from treadle.jitted.written import set_sort, traced
+from treadle.jitted.written import traced
 from treadle.ops.shaping.joining import stack
 
 Key = Callable[[Any], Any]
@@ -168,4 +169,4 @@ def _check_any(counted: Counted, of: str) -> None:
 
 _FEW = 16  # elements that are compared one by one
 
-set_sort(sort)
+later.sort = sort

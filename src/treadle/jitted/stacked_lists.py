@@ -48,7 +48,8 @@ class StackedList(TracedSequence):
         is_part: whether its columns are parts of another list's, which has it as an element.
         is_shared: whether it has, or is one of, lists of which one has two places (``[[0] * 3] *
             2``): each place has elements of its own here, so they are only read.
-        origin: the list that it is, for the one that a variable is in an iteration of a loop.
+        origin: the list that this one was made again from, where a loop or branch carries its
+            columns; itself where there is none.
         made_for: why a list of Python's became this one (`rows.NeedsRows`); None for others.
     """
 

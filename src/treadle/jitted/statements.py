@@ -20,18 +20,15 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted import iteration
 from treadle.jitted.arrays import (
-    Array,
     ConcreteValueError,
     Scalar,
     Traced,
     TracedSequence,
-    as_number,
     direct,
-    is_traced,
 )
 from treadle.jitted.becoming import BecomesOther, Grows, Lengthens, keeping, traced_again
 from treadle.jitted.branches import branch, raise_in_branch
-from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in, is_chosen
+from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
@@ -50,10 +47,7 @@ from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, NeedsRow, needs_pool
 from treadle.jitted.recursion import check_doubts, check_tries, stacked
 from treadle.jitted.rows import WidensRows
-from treadle.jitted.run_texts import RunText, run_text
-from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
-from treadle.jitted.tables import Table, as_table
 from treadle.ops.control.marks import RaisesAlways
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
@@ -204,72 +198,6 @@ def truth_value(value: Any) -> Any:
     """``bool(value)`` as a Python bool, or as a symbolic one."""
     found = truth(value)
     return symbolic_number(found) if isinstance(found, Tensor) else found
-
-
-def in_(item: Any, container: Any) -> Any:
-    container = direct(container)
-    if isinstance(container, RunText):
-        return container.holds(item)
-    if type(container) is str and isinstance(direct(item), RunText):
-        return run_text(container).holds(item)
-    if isinstance(container, Table):
-        return container.holds(item)
-    if isinstance(container, dict | set | frozenset) and is_traced(item):
-        table = as_table(container, item)
-        return False if table is None else table.holds(item)
-    if isinstance(container, TracedSequence) and not isinstance(item, Array):
-        container = container.array()
-    if isinstance(container, Array):
-        return as_number((container == item).any())
-    if isinstance(container, list | tuple | range) and is_traced([item, *container]):
-        return or_(lambda: False, *(_equal_to(item, e) for e in container))
-    return item in container
-
-
-def is_same(a: Any, b: Any) -> bool:
-    """``a is b``, of which both may have become one list or dict of the graph.
-
-    Raises:
-        NotStaged: only the run knows.
-    """
-    if a is b or (isinstance(a, type) and isinstance(b, type) and a == b):
-        return True
-    a, b = current(a), current(b)
-    origin = origin_of(a)
-    if is_chosen(a) or is_chosen(b) or (isinstance(origin, GrownList) and origin.others):
-        raise NotStaged(
-            "A variable is one of several lists, by a branch or loop that depends on array values, "
-            f"and is asked which one it is{at(user_origin())}"
-        )
-    if isinstance(a, StackedList) and isinstance(b, StackedList):
-        return a.origin is b.origin
-    return a is b or (origin is not None and origin is origin_of(b))
-
-
-def is_truth(value: Any, truth: bool) -> Any:
-    """``value is True`` or ``value is False``, which one of NumPy's bools never is."""
-    value = direct(value)
-    if type(value) is not SymbolicNumber or value.kind is not bool:
-        return value is truth
-    return value if truth else not_(value)
-
-
-def equal(a: Any, b: Any) -> Any:
-    """``a == b``, of which one is a tuple: part by part where only the run knows some."""
-    a, b = direct(a), direct(b)
-    if type(a) is tuple and type(b) is tuple and is_traced([a, b]):
-        if len(a) != len(b):
-            return False
-        return and_(lambda: True, *(_equality(x, y) for x, y in zip(a, b, strict=True)))
-    return a == b
-
-
-def _equality(a: Any, b: Any) -> Callable[[], Any]:
-    return lambda: truth_value(equal(a, b))
-
-
-def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
-    return lambda: equal(element, item)
 
 
 def pass_on() -> None:

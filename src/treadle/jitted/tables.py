@@ -25,7 +25,6 @@ from treadle.jitted.grown_lists import GrownList, Template, templates
 from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
-from treadle.jitted.making import array
 from treadle.jitted.opened import is_from_outside, is_outermost
 from treadle.jitted.run_texts import run_text
 from treadle.jitted.stacked_lists import StackedList
@@ -581,14 +580,6 @@ def set_of(keys: Any) -> Table:
 def set_display(*elements: Any) -> Any:
     """``{a, b}``."""
     return set_of(list(elements)) if is_traced(list(elements)) else set(elements)
-
-
-def as_elements(keys: Any) -> Array:
-    """The elements of a list as an array."""
-    if isinstance(keys, TracedSequence):
-        return keys.array()
-    made: Array = array(list(keys))
-    return made
 
 
 def _as_set(keys: Any) -> Any:

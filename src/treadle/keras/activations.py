@@ -54,15 +54,19 @@ def relu(
     return y if max_value is None else td.minimum(y, max_value)
 
 
-def _along(function: Callable[..., td.Tensor], x: Any, axis: int | Sequence[int]) -> td.Tensor:
-    """A function of the elements along an axis, or along several axes taken together."""
-    if not isinstance(axis, list | tuple):
+def _along(
+    function: Callable[..., td.Tensor], x: Any, axis: int | Sequence[int] | None
+) -> td.Tensor:
+    """A function of the elements along an axis, or along several axes taken together; along all
+    where it is None."""
+    if axis is not None and not isinstance(axis, list | tuple):
         return function(x, axis=axis)
     x = td.convert_to_tensor(x)
-    together = [a % len(x.shape) for a in axis]
-    order = [a for a in range(len(x.shape)) if a not in together] + together
+    rank = len(x.shape)
+    together = [*range(rank)] if axis is None else [a % rank for a in axis]
+    order = [a for a in range(rank) if a not in together] + together
     moved = td.transpose(x, order)
-    flat = td.reshape(moved, [*(td.shape(moved)[a] for a in range(len(order) - len(axis))), -1])
+    flat = td.reshape(moved, [*(td.shape(moved)[a] for a in range(rank - len(together))), -1])
     found = td.ensure_shape(td.reshape(function(flat, axis=-1), td.shape(moved)), moved.shape)
     return td.transpose(found, [order.index(a) for a in range(len(order))])
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
 from typing import Any
 
 import treadle as td
 from treadle.keras import config, quantizers, serialization
 from treadle.keras.promotion import standardize_dtype
+from treadle.modes import during, is_mode
 from treadle.names import missing_in
 
 _MISSING: Any = object()  # no default is given
@@ -444,17 +444,13 @@ class _Casting(threading.local):
 
     dtype: str | None = None
 
-    @contextmanager
-    def nothing(self) -> Iterator[None]:
-        """A block in which weights are read in their own dtypes."""
-        before, self.dtype = self.dtype, None
-        try:
-            yield
-        finally:
-            self.dtype = before
+
+casting = is_mode(_Casting())
 
 
-casting = _Casting()
+def as_they_are() -> during:
+    """A block in which weights are read in their own dtypes."""
+    return during(casting, "dtype", None)
 
 
 class CastVariable(td.Variable):
@@ -473,12 +469,12 @@ class CastVariable(td.Variable):
 
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
-        with casting.nothing():
+        with as_they_are():
             return super().assign_add(self._in_own_dtype(delta), *args, **kwargs)
 
     def assign_sub(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Subtract a value, which may have the dtype of the computation."""
-        with casting.nothing():
+        with as_they_are():
             return super().assign_sub(self._in_own_dtype(delta), *args, **kwargs)
 
     def _in_own_dtype(self, value: Any) -> td.Tensor:

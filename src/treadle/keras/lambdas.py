@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.modes import during, generation, is_mode
 
 _PYTHON = importlib.util.MAGIC_NUMBER.hex()  # of the code that this Python reads
 
@@ -33,11 +34,8 @@ class _Scope(threading.local):
     kept: list[Any] | None = None
 
 
-_scope = _Scope()
+_scope = is_mode(_Scope())
 _always = False
-# Whether layers have Keras 2's configurations: all functions of Python are code there, which is run
-# but where an archive of Keras 3 is read.
-as_keras_2 = False
 
 
 def always_run(yes: bool = True) -> None:
@@ -46,53 +44,25 @@ def always_run(yes: bool = True) -> None:
     _always = yes
 
 
-class running:
+def running(yes: bool = True) -> during:
     """``with running():`` code of configurations is run within the block.
 
     Args:
         yes: False leaves it as it is around the block.
     """
-
-    def __init__(self, yes: bool = True) -> None:
-        self._yes = yes
-        self._around: bool | None = None
-
-    def __enter__(self) -> None:
-        self._around = _scope.runs
-        _scope.runs = self._yes or self._around
-
-    def __exit__(self, *error: object) -> None:
-        _scope.runs = self._around
+    return during(_scope, "runs", yes or _scope.runs)
 
 
-class guarded:
+def guarded() -> during:
     """``with guarded():`` no code is run within the block, unless what is around it, or the
     program, says so."""
-
-    def __init__(self) -> None:
-        self._around: bool | None = None
-
-    def __enter__(self) -> None:
-        self._around = _scope.runs
-        _scope.runs = bool(self._around)
-
-    def __exit__(self, *error: object) -> None:
-        _scope.runs = self._around
+    return during(_scope, "runs", bool(_scope.runs))
 
 
-class copying:
+def copying() -> during:
     """``with copying():`` configurations that are made and read within the block have lambdas
     themselves, not their code: for copies of objects in one program."""
-
-    def __init__(self) -> None:
-        self._around: list[Any] | None = None
-
-    def __enter__(self) -> None:
-        self._around = _scope.kept
-        _scope.kept = [] if self._around is None else self._around
-
-    def __exit__(self, *error: object) -> None:
-        _scope.kept = self._around
+    return during(_scope, "kept", [] if _scope.kept is None else _scope.kept)
 
 
 def is_lambda(value: Any) -> bool:
@@ -149,7 +119,8 @@ def check_runs(config: Mapping[str, Any]) -> None:
         ValueError: it is not to be run.
     """
     is_kept = _scope.kept is not None and "kept" in config
-    runs = as_keras_2 if _scope.runs is None else _scope.runs
+    # In configurations of Keras 2 all functions are code, which is run.
+    runs = generation.is_2 if _scope.runs is None else _scope.runs
     if not (is_kept or _always or runs):
         raise ValueError(
             "Requested the deserialization of a Python lambda, as of a `Lambda` layer. This "

@@ -6,13 +6,13 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+from treadle.modes import during, is_mode, lock
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What Keras 3 calls models that are made of inputs and outputs; Keras 2 calls them Model.
-functional = "Functional"
 _counts: dict[str, int] = {}
-_lock = threading.Lock()
+_lock = lock()
 
 
 def snake_case(name: str) -> str:
@@ -48,7 +48,7 @@ class _Scopes(threading.local):
     owners: tuple[Any, ...] = ()
 
 
-scopes = _Scopes()
+scopes = is_mode(_Scopes())
 
 
 def path_of(owners: Sequence[Any]) -> str:
@@ -83,16 +83,6 @@ def opened(owner: Any) -> tuple[Any, ...]:
     return owners if owners and owners[-1] is owner else (*owners, owner)
 
 
-class within:
+def within(owner: Any) -> during:
     """A block in which paths of new variables begin with an owner's, after those around it."""
-
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
-        self._around: tuple[Any, ...] = ()
-
-    def __enter__(self) -> None:
-        self._around = scopes.owners
-        scopes.owners = opened(self._owner)
-
-    def __exit__(self, *exception: object) -> None:
-        scopes.owners = self._around
+    return during(scopes, "owners", opened(owner))

@@ -11,6 +11,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras.stateless import StatelessScope
+from treadle.modes import during, is_mode
 
 _MODES = ("full", "activations", "larger_than", "list_of_layers", None)
 
@@ -21,7 +22,7 @@ class _Scopes(threading.local):
     innermost: RematScope | None = None
 
 
-_scopes = _Scopes()
+_scopes = is_mode(_Scopes())
 
 
 class RematScope:
@@ -49,14 +50,14 @@ class RematScope:
             )
         self.mode, self.output_size_threshold = mode, output_size_threshold
         self.layer_names = list(layer_names or ())
-        self._outer: RematScope | None = None
+        self._block = during(_scopes, "innermost", self)
 
     def __enter__(self) -> RematScope:
-        self._outer, _scopes.innermost = _scopes.innermost, self
+        self._block.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        _scopes.innermost = self._outer
+        self._block.__exit__(*error)
 
     def applied(self, layer: Any, call: Callable[..., Any], args: Any) -> Callable[..., Any]:
         """A layer's `call`, computed again for gradients where the mode says so.

@@ -16,6 +16,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import lambdas
+from treadle.modes import during, is_mode
 
 _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 
@@ -47,7 +48,7 @@ class _Scope(threading.local):
     objects: Mapping[str, Any] = {}
 
 
-_scope = _Scope()
+_scope = is_mode(_Scope())
 
 
 def register_keras_serializable(
@@ -81,15 +82,16 @@ class CustomObjectScope:
 
     def __init__(self, custom_objects: Mapping[str, Any] | None) -> None:
         self.custom_objects = dict(custom_objects or {})
-        self._before: Mapping[str, Any] = {}
+        self._blocks: list[during] = []  # those that have begun: it may be entered again
 
     def __enter__(self) -> CustomObjectScope:
-        self._before = _scope.objects
-        _scope.objects = {**self._before, **self.custom_objects}
+        known = {**_scope.objects, **self.custom_objects}
+        self._blocks.append(during(_scope, "objects", known))
+        self._blocks[-1].__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        _scope.objects = self._before
+        self._blocks.pop().__exit__(*error)
 
 
 custom_object_scope = CustomObjectScope

@@ -8,6 +8,8 @@ from typing import Any
 import treadle as td
 from treadle.keras import constraints, initializers, naming
 from treadle.keras.promotion import standardize_dtype
+from treadle.modes import generation
+from treadle.modes import naming as scopes
 
 
 class _OfKeras(type(td.Variable)):  # type: ignore[misc]
@@ -28,9 +30,12 @@ def owned(path: str, value: Any, **kwargs: Any) -> td.Variable:
 
 
 def with_path(variable: td.Variable, path: str) -> td.Variable:
-    """Give a variable the path and name by which programs of Keras know it. Variables of TensorFlow
-    1's graphs keep the names that these have."""
-    if isinstance(variable, td.Variable):
+    """Give a variable the path and name by which programs of Keras know it; in Keras 2 the name is
+    TensorFlow's, ``model/dense/kernel:0``. Variables of TensorFlow 1's graphs keep the names that
+    these have."""
+    if isinstance(variable, td.Variable) and generation.is_2:
+        variable.path, variable.name = path, f"{scopes.scope}{path.rpartition('/')[2]}:0"
+    elif isinstance(variable, td.Variable):
         for known in (variable, *getattr(variable, "values", ())):  # and those of replicas
             known.path, known.name = path, path.rpartition("/")[2]
     return variable
@@ -165,7 +170,7 @@ class name_scope:
         if override_parent is None and deduplicate:
             override_parent = getattr(caller, "_parent_path", None)
         self._own = naming.Named(name, caller if deduplicate else None, override_parent)
-        self._scopes: tuple[Any, ...] = ()
+        self._begun: list[tuple[Any, ...]] = []  # its blocks: it may be entered again
 
     def __enter__(self) -> name_scope:
         last = naming.scopes.owners[-1:]
@@ -173,12 +178,12 @@ class name_scope:
             getattr(other, "caller", None) is self._own.caller and other.name == self.name
             for other in last
         )
-        self._scopes = () if again else (naming.within(self._own), td.name_scope(self.name))
-        for scope in self._scopes:
+        scopes = () if again else (naming.within(self._own), td.name_scope(self.name))
+        for scope in scopes:
             scope.__enter__()
+        self._begun.append(scopes)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for scope in reversed(self._scopes):
+        for scope in reversed(self._begun.pop()):
             scope.__exit__(*exception)
-        self._scopes = ()

@@ -135,10 +135,10 @@ def from_dlpack(external: Any) -> Tensor:
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    from treadle.numpy_staging.staging import array_ufunc, is_operator
+    from treadle.numpy_staging.staging import applies_operator, array_ufunc
 
     frame = sys._getframe(1)
-    operator = is_operator(frame, ufunc)
+    operator = applies_operator(frame, ufunc)
     if operator and kwargs.get("out"):  # array += tensor
         in_place.note(inputs[0], frame)
     return array_ufunc(ufunc, method, inputs, kwargs, operator)
@@ -147,9 +147,9 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
 def _variable_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Inside a function the variable's value is read there; outside it is an array, but where a
     tape watches."""
-    from treadle.numpy_staging.staging import any_watched, array_ufunc, is_operator, reflected
+    from treadle.numpy_staging.staging import any_watched, applies_operator, array_ufunc, reflected
 
-    operator = is_operator(sys._getframe(1), ufunc)
+    operator = applies_operator(sys._getframe(1), ufunc)
     if context.recorder is not None or any_watched(inputs):
         return array_ufunc(ufunc, method, inputs, kwargs, operator)
     name = reflected(ufunc) if operator and method == "__call__" else None

@@ -99,7 +99,7 @@ def reflected(ufunc: Any) -> str | None:
     return _REFLECTED.get(ufunc)
 
 
-def is_operator(frame: FrameType, ufunc: Any) -> bool:
+def applies_operator(frame: FrameType, ufunc: Any) -> bool:
     """Whether the frame is about to apply an operator to an array, rather than to call NumPy.
 
     `sum`, `reduce` and the functions of the module `operator` apply operators, too, and have no

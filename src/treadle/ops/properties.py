@@ -53,6 +53,7 @@ TAGS = {
     "ring": "a sum, difference or product: exact for integers that wrap around and come back",
     "selects": "takes a part of its first input, an array or a list",
     "speaks_for_caller": "its errors name the call that the user wrote",
+    "takes_rows": "its gradient rule takes IndexedSlices, and gives what it computes of their rows",
     "strings": "its NumPy implementation takes or gives strings; programs call it for these",
 }
 

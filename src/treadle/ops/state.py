@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
-import inspect
 import itertools
 import os
 import threading
@@ -18,6 +16,7 @@ from treadle.core.context import context, count_modes, naming, placed, recording
 from treadle.core.devices import Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during, is_mode
+from treadle.core.keras_generation import generation
 from treadle.core.living import Living
 from treadle.core.nest import register_leaf
 from treadle.core.origin import at, user_origin
@@ -47,6 +46,7 @@ from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.reshaping import of_rank, reshape_to
 from treadle.ops.sizes import Pairs
+from treadle.ops.variable_creation import Created
 
 
 def _member(kind: type[enum.Enum], value: Any) -> Any:
@@ -178,41 +178,6 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class _CreatedVariable(type):
-    """Calls of `Variable` go through the creators of `variable_creator_scope`. Those of classes
-    that users derive from it do not, as in TensorFlow."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = naming.creators
-        if not creators or not cls.__module__.startswith("treadle."):
-            return super().__call__(*args, **kwargs)
-        create: Callable[..., Any] = functools.partial(_create, super().__call__)
-        for creator in creators:
-            create = functools.partial(creator, create)
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)  # type: ignore[misc]
-        given.apply_defaults()
-        _, *values = given.arguments.items()
-        named = dict(values)
-        return create(**(named | named.pop("kwargs", {})))
-
-
-def _create(make: Callable[..., Any], next_creator: Any = None, **kwargs: Any) -> Any:
-    """The last of the creators."""
-    return make(**kwargs)
-
-
-def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
-    """Variables that the block makes are made by a function.
-
-    Args:
-        variable_creator: ``variable_creator(next_creator, **kwargs)`` gets all arguments of
-            `Variable` by name, and gives a variable: in general that of ``next_creator(**kwargs)``
-            with some of them changed. That of an inner block is called first, and the next creator
-            is that of the block around it.
-    """
-    return during(naming, "creators", (*naming.creators, variable_creator))
-
-
 class Substitutes(Protocol):
     """Values that stand for those of variables in a thread (`substituting`)."""
 
@@ -253,17 +218,18 @@ def values_are_substituted() -> bool:
 
 
 class _Value:
-    """``variable.value()`` is its value, as in TensorFlow. Variables of Keras have a `path`, and
-    ``variable.value`` without a call."""
+    """``variable.value()`` is its value, as in TensorFlow. Variables of Keras have a `path`; in
+    Keras 3 ``variable.value`` is their value, without a call."""
 
     def __get__(self, variable: Variable | None, kind: type[Variable]) -> Any:
         if variable is None:
             return kind.read_value
-        return variable.read_value if variable.path is None else variable.read_value()
+        is_method = variable.path is None or generation.is_2
+        return variable.read_value if is_method else variable.read_value()
 
 
 @register_leaf
-class Variable(metaclass=_CreatedVariable):
+class Variable(metaclass=Created):
     """A tensor-valued state that can be assigned.
 
     It is on the device that `td.device` names around its making, else on that of its initial value.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core import dtypes
+from treadle.core.keras_generation import generation
 from treadle.core.tensor import Tensor
 from treadle.ops.elementwise import casting
 from treadle.ops.state import Variable
-
-of_keras = False  # whether weights of Keras are given back, too: those of Keras 2 are variables
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -27,4 +26,4 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def _is_given_back(x: Variable) -> bool:
-    return x._is_plain and (x.path is None or of_keras)
+    return x._is_plain and (x.path is None or generation.is_2)

@@ -13,8 +13,7 @@ from tests.runtime.cpu.test_library import check, node_of
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
 from treadle.runtime.cpu import library, library_code
-from treadle.runtime.cpu.depthwise.kernels import fills_lines
-from treadle.runtime.cpu.target import aarch64, baseline, host, using
+from treadle.runtime.cpu.target import Target, aarch64, baseline, host, using
 from treadle.runtime.tuning import Cache
 
 MULTIPLIERS = [1, 2, 3, 6, 7, 16, 20]
@@ -70,12 +69,21 @@ def test_large_results_are_stored_past_the_caches(
             check(node, shapes)
 
 
-def test_results_past_the_caches_need_lines_of_their_own() -> None:
-    text = library_code.library_text("depthwise1_conv2d", "float", baseline(3))
-    assert "!nontemporal" not in text
-    assert ("!nontemporal" in library_code.library_text("depthwise1_conv2d", "float", host())) is (
-        fills_lines(host())
-    )
+@pytest.mark.parametrize(
+    ("multiplier", "target", "past"),
+    [
+        (1, baseline(4), True),
+        (1, baseline(3), True),  # two vectors at a time fill a line
+        (3, baseline(4), True),
+        (3, baseline(3), False),  # vectors of patterns are stored one by one
+        (1, aarch64(), False),
+    ],
+)
+def test_only_whole_lines_are_stored_past_the_caches(
+    multiplier: int, target: Target, past: bool
+) -> None:
+    text = library_code.library_text(f"depthwise{multiplier}_conv2d", "float", target)
+    assert ("!nontemporal" in text) is past
 
 
 @pytest.mark.parametrize("element", ["float", "double"])

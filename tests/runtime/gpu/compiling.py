@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from treadle.runtime.gpu.kernels import OPTIONS
 from treadle.runtime.gpu.toolkit import CompileError, Compiler, Nvcc, whole
 
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -32,7 +33,7 @@ def check(compiler: Compiler, text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "kernels.cu", Path(folder) / "made"
         source.write_text(whole(text))
-        options = ["-fatbin", "-w", *targets, *_quickly(compiler.path), f"-o={made}"]
+        options = [*OPTIONS, "-fatbin", "-w", *targets, *_quickly(compiler.path), f"-o={made}"]
         found = subprocess.run(
             [compiler.path, *options, str(source)], capture_output=True, text=True, check=False
         )

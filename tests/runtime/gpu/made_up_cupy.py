@@ -15,15 +15,13 @@ import numpy as np
 
 # (object, names): modules, classes and what instances have.
 NAMES = {
-    "cupy": ["cuda", "ndarray", "ascontiguousarray", "from_dlpack", "RawModule", "__version__"],
-    "cupy.RawModule": ["get_function"],
-    "cupy.RawKernel": ["kernel", "max_dynamic_shared_size_bytes"],
+    "cupy": ["cuda", "ndarray", "ascontiguousarray", "from_dlpack", "__version__"],
     "cupy.cuda": [
         "Device", "Stream", "MemoryPool", "MemoryPointer", "UnownedMemory", "memory", "compiler",
         "runtime", "driver", "Graph", "Function", "Event", "alloc_pinned_memory", "using_allocator",
-        "get_current_stream",
+        "get_current_stream", "Module", "nvrtc",
     ],
-    "cupy.cuda.Device": ["__enter__", "__exit__"],
+    "cupy.cuda.Device": ["__enter__", "__exit__", "use"],
     "cupy.cuda.Stream": [
         "__enter__", "__exit__", "synchronize", "begin_capture", "end_capture", "ptr", "wait_event",
     ],
@@ -36,7 +34,9 @@ NAMES = {
     ],
     "cupy.cuda.MemoryPointer": ["ptr"],
     "cupy.cuda.memory": ["OutOfMemoryError"],
-    "cupy.cuda.compiler": ["CompileException"],
+    "cupy.cuda.compiler": ["CompileException", "compile_using_nvrtc"],
+    "cupy.cuda.nvrtc": ["getVersion"],
+    "cupy.cuda.Module": ["load", "get_function"],
     "cupy.cuda.runtime": [
         "CUDARuntimeError", "runtimeGetVersion", "driverGetVersion", "getDeviceCount",
         "getDeviceProperties", "memcpyAsync", "memsetAsync", "memcpyHostToDevice",
@@ -46,11 +46,12 @@ NAMES = {
     "cupy.cuda.nccl": ["available", "get_unique_id", "groupStart", "groupEnd", "NcclCommunicator"],
     "cupy.cuda.nccl.NcclCommunicator": ["initAll", "allReduce", "allGather", "broadcast"],
     "cupy.cuda.driver": [
-        "launchKernel", "funcGetAttribute", "CU_FUNC_ATTRIBUTE_NUM_REGS",
-        "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
+        "launchKernel", "funcGetAttribute", "funcSetAttribute", "CUDADriverError",
+        "CU_FUNC_ATTRIBUTE_NUM_REGS", "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
+        "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
     ],
 }  # fmt: skip
-INSTANCES = {"ptr", "kernel"}  # attributes of objects, which a class in C need not show
+INSTANCES = {"ptr"}  # attributes of objects, which a class in C need not show
 
 PROPERTIES = {
     "name": b"NVIDIA H200", "major": 9, "minor": 0, "totalGlobalMem": 1 << 37, "warpSize": 32,
@@ -62,6 +63,10 @@ PROPERTIES = {
 
 
 class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class CUDADriverError(RuntimeError):
     pass
 
 
@@ -168,6 +173,10 @@ class Cupy:
 
             def __enter__(self) -> Any:
                 cupy.calls.append(("device", self.number))
+                return self
+
+            def use(self) -> Any:
+                cupy.calls.append(("use", self.number))
                 return self
 
             def __exit__(self, *error: object) -> None:
@@ -279,21 +288,21 @@ class Cupy:
             def __init__(self, name: str) -> None:
                 self.name, self.ptr = name, 7000 + len(name)
 
-        class RawKernel:
-            def __init__(self, name: str) -> None:
-                self.kernel, self.max_dynamic_shared_size_bytes = Function(name), None
-                cupy.kernels[name] = self
+        class Module:
+            def load(self, cubin: bytes) -> None:
+                cupy.calls.append(("module", cubin))
+
+            def get_function(self, name: str) -> Function:
+                cupy.kernels[name] = made = Function(name)
                 if name == "td_decide":
-                    cupy.deciders.add(self.kernel.ptr)
+                    cupy.deciders.add(made.ptr)
+                return made
 
-        class RawModule:
-            def __init__(self, *, code: str, options: tuple[str, ...], backend: str) -> None:
-                cupy.calls.append(("module", code, options, backend))
-
-            def get_function(self, name: str) -> RawKernel:
-                if cupy.refuses:
-                    raise cupy.refuses
-                return RawKernel(name)
+        def compiled(source: str, options: tuple[str, ...] = ()) -> tuple[bytes, None]:
+            cupy.calls.append(("compile", source, options))
+            if cupy.refuses:
+                raise cupy.refuses
+            return source.encode(), None
 
         def array(shape: Any, dtype: Any, memptr: Any = None, strides: Any = None) -> Any:
             extent = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
@@ -356,19 +365,25 @@ class Cupy:
         made = Strict(
             "cupy.cuda.driver", launchKernel=launched, CU_FUNC_ATTRIBUTE_NUM_REGS=4,
             CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES=3, funcGetAttribute=lambda what, f: told[what],
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, CUDADriverError=CUDADriverError,
+            funcSetAttribute=lambda f, what, value: cupy.calls.append(("ask", f, what, value)),
         )  # fmt: skip
         cuda = Strict(
             "cupy.cuda", Device=Device, Stream=Stream, MemoryPool=MemoryPool,
             MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory, runtime=runtime, driver=made,
             memory=Strict("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
-            compiler=Strict("cupy.cuda.compiler", CompileException=CompileException), Event=Event,
+            compiler=Strict(
+                "cupy.cuda.compiler", CompileException=CompileException,
+                compile_using_nvrtc=compiled,
+            ),
+            nvrtc=Strict("cupy.cuda.nvrtc", getVersion=lambda: (12, 9)), Module=Module, Event=Event,
             alloc_pinned_memory=Owned, using_allocator=using, get_current_stream=current,
         )  # fmt: skip
         self.module: Any = ModuleType("cupy")
         self.module.__spec__ = ModuleSpec("cupy", None)
         found = {
             "cuda": cuda, "ndarray": array, "ascontiguousarray": lambda x: x,
-            "from_dlpack": lambda x: x, "RawModule": RawModule, "__version__": "14.2.0",
+            "from_dlpack": lambda x: x, "__version__": "14.2.0",
         }  # fmt: skip
         assert set(found) <= set(NAMES["cupy"])
         self.module.__dict__.update(found)

@@ -22,6 +22,7 @@ from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, s
 from treadle.core import dtypes, errors
 from treadle.core.devices import Device, add_device, remove_device
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn
+from treadle.runtime.gpu.driver import CannotRecord
 from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.kernels import KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
@@ -308,6 +309,8 @@ class RecordingDriver:
     def synchronize(self) -> None:
         assert self.calls is None
         self.counts["waits"] += 1
+
+    refusals = (CannotRecord,)
 
     def begin_recording(self) -> None:
         assert self.calls is None

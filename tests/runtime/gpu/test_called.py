@@ -16,10 +16,54 @@ from tests.runtime.gpu.test_matrices import on, square
 from treadle.core import errors
 from treadle.runtime.gpu.cupy_driver import CupyDriver
 from treadle.runtime.gpu.routines import called, has_form
-from treadle.runtime.gpu.routines.arrays import TRANSFORMS
+from treadle.runtime.gpu.routines.arrays import TRANSFORMS, order_of
 
 PAGE = Path(__file__).parents[3] / "docs/gpu.md"
 RNG = np.random.default_rng(5)
+
+
+SMALL = np.array(
+    [0, -0.0, 1e-45, -1e-45, 3e-45, 1e-40, -1e-40, 1.2e-38, 1, np.inf, -np.inf, np.nan]
+)
+
+
+class Flushing:
+    """NumPy as CuPy has it, whose arithmetic takes numbers below the normal ones for zeros: there
+    is none for floats."""
+
+    def __getattr__(self, name):
+        assert name not in ("add", "nextafter", "equal", "not_equal", "greater", "less")
+        return getattr(np, name)
+
+    class Array(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **others):
+            plain = [np.asarray(x) for x in inputs]
+            if ufunc not in (np.isnan, np.isfinite):
+                plain = [
+                    np.where(np.abs(x) < np.finfo(x.dtype).tiny, x.dtype.type(0), x)
+                    if x.dtype.kind == "f" else x
+                    for x in plain
+                ]  # fmt: skip
+            return np.asarray(getattr(ufunc, method)(*plain, **others)).view(Flushing.Array)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_numbers_are_no_zeros(dtype):
+    library = Flushing()
+    driver = types.SimpleNamespace(library=library)
+    x, y = (a.ravel().astype(dtype) for a in np.meshgrid(SMALL, SMALL))
+    given = [a.view(Flushing.Array) for a in (x, y)]
+    (found,) = called._nextafter(driver, given, {})
+    wanted = np.nextafter(x, y)
+    np.testing.assert_array_equal(found, wanted)
+    numbers = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(wanted[numbers]))
+    order = order_of(library, given[0])
+    np.testing.assert_array_equal(order, np.argsort(x, kind="stable"))
+    values, places, counts = called._unique(driver, given[:1], {"out_idx": td.int64})
+    np.testing.assert_array_equal(values[places], x)
+    different = {v for v in x.tolist() if v == v}
+    assert len(values) == len(different) + np.isnan(x).sum() and counts.sum() == len(x)
 
 
 @pytest.fixture

@@ -35,6 +35,20 @@ def test_kernels_compile(compiler: Compiler, kernels: str) -> None:
     check(compiler, text)
 
 
+ARITHMETIC = """
+TD_KERNEL k(float *x) { x[0] = td_add(td_mul(x[1], x[2]), x[3]); x[4] = x[5] != 0.0f; }
+TD_KERNEL joined(float *x) { x[0] = td_fma(x[1], x[2], x[3]); }
+"""
+
+
+@pytest.mark.parametrize("compiler", compilers(), ids=lambda c: c.name)
+def test_numbers_are_rounded_as_on_a_processor(compiler: Compiler) -> None:
+    """Each operation by itself, and results below the normal numbers are no zeros."""
+    ptx = compiler.compile(ARITHMETIC, ARCHITECTURES[-1]).ptx
+    alone, joined = ptx.split(".entry")[1:]
+    assert "mul" in alone and "fma" not in alone and "fma.rn.f32" in joined and ".ftz" not in ptx
+
+
 REFUSED = {
     "by the compiler": ("TD_KERNEL k() { nothing_known(); }", "nothing_known"),
     "by the assembler": (

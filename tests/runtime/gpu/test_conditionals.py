@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from tests.runtime.gpu.made_up_cupy import CompileException, Cupy
-from treadle.runtime.gpu import conditionals, discovery
+from treadle.core.object_cache import ObjectCache
+from treadle.runtime.gpu import conditionals, cupy_driver, discovery
 from treadle.runtime.gpu.conditionals import KERNEL, NAME, has_conditionals
 from treadle.runtime.gpu.cupy_driver import CupyDriver
 from treadle.runtime.gpu.driver import CannotRecord
@@ -86,6 +87,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     made = Cupy(graphs=library())
     monkeypatch.setitem(sys.modules, "cupy", made.module)
     monkeypatch.setattr(discovery, "driver_library", library)
+    monkeypatch.setattr(cupy_driver, "default_cache", lambda: ObjectCache(None))
     library().made_fail(-1)
     driver = CupyDriver(0)
     assert driver.gpu.decides

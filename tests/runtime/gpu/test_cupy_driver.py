@@ -21,11 +21,12 @@ import treadle as td
 from tests.config.test_devices import fresh  # noqa: F401
 from tests.runtime.gpu.made_up_cupy import INSTANCES, NAMES, CompileException, Cupy, Nccl
 from treadle.core import errors
+from treadle.core.object_cache import ObjectCache
 from treadle.kernel.ir import Axis, Buffer, Kernel, apply, load, store
-from treadle.runtime.gpu import discovery
+from treadle.runtime.gpu import cupy_driver, discovery
 from treadle.runtime.gpu.cupy_driver import CupyDriver
 from treadle.runtime.gpu.driver import Driver, Needs
-from treadle.runtime.gpu.kernels import KernelCode, kernel_code
+from treadle.runtime.gpu.kernels import OPTIONS, KernelCode, kernel_code
 from treadle.runtime.schedule.facts import Unsupported
 
 MEGABYTE = 1 << 20
@@ -35,6 +36,7 @@ MEGABYTE = 1 << 20
 def cupy(monkeypatch: pytest.MonkeyPatch) -> Cupy:
     made = Cupy()
     monkeypatch.setitem(sys.modules, "cupy", made.module)
+    monkeypatch.setattr(cupy_driver, "default_cache", lambda: ObjectCache(None))
     return made
 
 
@@ -62,8 +64,8 @@ def test_the_device_is_the_current_one_with_its_stream(cupy: Cupy) -> None:
     made = CupyDriver(3)
     cupy.calls.clear()
     with made.active():
-        assert cupy.calls == [("device", 3), ("stream", made.stream.ptr)]
-    assert cupy.calls[2:] == [("stream ends", made.stream.ptr), ("device ends", 3)]
+        assert cupy.calls == [("device", 3), ("stream", made.stream.ptr), ("use", 3)]
+    assert cupy.calls[3:] == [("stream ends", made.stream.ptr), ("device ends", 3)]
 
 
 def test_copies(driver: CupyDriver, cupy: Cupy) -> None:
@@ -210,24 +212,36 @@ def test_kernels(driver: CupyDriver, cupy: Cupy) -> None:
     code = exponential()
     cupy.calls.clear()
     ((function,),) = driver.load([code])
-    ((_, text, options, backend),) = cupy.calls
-    assert code.text in text and "TD_KERNEL" in text and backend == "nvrtc"
-    assert options == ("--std=c++17",)
+    (_, text, options), (_, cubin) = cupy.calls
+    assert code.text in text and "TD_KERNEL" in text and cubin == text.encode()
+    assert options == OPTIONS  # and none by which small numbers are zeros
     assert driver.needs(function) == Needs(40, 16)
     driver.launch(function, 3, 128, 64, 12345)
     launched = ("launch", function.ptr, 3, 1, 1, 128, 1, 1, 64, driver.stream.ptr, 12345, 0)
     assert cupy.calls[-1] == launched
-    assert cupy.kernels[function.name].max_dynamic_shared_size_bytes is None
+    assert not any(c[0] == "ask" for c in cupy.calls)
 
 
 def test_much_shared_memory_is_asked_for(driver: CupyDriver, cupy: Cupy) -> None:
     code = exponential()
     (stage,) = code.stages
-
-
     large = dataclasses.replace(stage, shared=100 << 10)
-    driver.load([dataclasses.replace(code, stages=(large,))])
-    assert cupy.kernels[stage.name].max_dynamic_shared_size_bytes == 100 << 10
+    ((function,),) = driver.load([dataclasses.replace(code, stages=(large,))])
+    assert ("ask", function.ptr, 8, 100 << 10) in cupy.calls
+
+
+def test_another_process_compiles_nothing(
+    driver: CupyDriver, cupy: Cupy, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = ObjectCache(tmp_path / "objects")
+    monkeypatch.setattr(cupy_driver, "default_cache", lambda: cache)
+    code, kinds = exponential(), []
+    for version in ((12, 9), (12, 9), (13, 1), (13, 1)):
+        cupy.module.cuda.nvrtc.getVersion = lambda found=version: found
+        cupy.calls.clear()
+        driver.load([code])
+        kinds.append([c[0] for c in cupy.calls])
+    assert kinds == [["compile", "module"], ["module"]] * 2
 
 
 def test_refused_kernels(driver: CupyDriver, cupy: Cupy) -> None:

@@ -5,6 +5,7 @@ what a processor gives.
 """
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -54,6 +55,50 @@ def agree(function, arrays, tolerance):
 def test_programs(name):
     x = np.abs(X) + 0.1 if name == "loop" else X
     agree(PROGRAMS[name], [x], 1e-3 if name == "half" else 2e-5)
+
+
+RNG = np.random.default_rng(8)
+NUMBERS = np.concatenate([
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 1.1754942e-38, 3.4e38, 1.0, -1.0],
+    RNG.standard_normal(500), RNG.standard_normal(500) * 40, np.exp(RNG.uniform(-100, 88, 500)),
+]).astype(np.float32)  # fmt: skip
+FUNCTIONS = (
+    td.abs, td.sign, td.floor, td.math.ceil, td.round, td.sqrt, td.math.rsqrt, td.exp,
+    td.math.expm1, td.math.log, td.math.log1p, td.sin, td.cos, td.tan, td.sinh, td.cosh, td.tanh,
+    td.math.asin, td.math.acos, td.math.atan, td.math.asinh, td.math.acosh, td.math.atanh,
+    td.math.erf, td.math.erfc, td.sigmoid, td.math.softplus, td.math.is_nan, td.math.is_inf,
+)  # fmt: skip
+
+
+@on_a_gpu
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_functions_and_their_special_values(function):
+    found, wanted = function(on(NUMBERS)).numpy(), function(td.constant(NUMBERS)).numpy()
+    if found.dtype == bool:
+        np.testing.assert_array_equal(found, wanted)
+        return
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_allclose(found, wanted, 5e-7, 3e-45)
+
+
+@on_a_gpu
+def test_numbers_below_the_normal_ones_are_no_zeros():
+    small = np.array([1e-45, -1e-45, 3e-45, 1e-40, -1e-40, 1.1754942e-38, 0, -0.0], np.float32)
+    step = td.function(
+        lambda x: (x * 0.5, x + x, x - 1e-40, x != 0, td.cast(x, td.bool), td.maximum(x, 0), x / 2)
+    )
+    for found, wanted in zip(step(on(small)), step(td.constant(small)), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@on_a_gpu
+def test_a_new_thread_works_before_it_copies_anything():
+    x, step, found = on(X), td.function(lambda x: td.nn.softmax(x * 3.0)), []
+    step(x)
+    thread = threading.Thread(target=lambda: found.append(step(x)))
+    thread.start()
+    thread.join()
+    np.testing.assert_allclose(found[0].numpy(), step(td.constant(X)).numpy(), 1e-5)
 
 
 @on_a_gpu

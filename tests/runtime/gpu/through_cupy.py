@@ -18,6 +18,7 @@ from tests.runtime.gpu.test_recorded_control import WEIGHTS
 from treadle.core.devices import find_device
 from treadle.core.tensor import buffer_of
 from treadle.runtime.gpu import discovery
+from treadle.runtime.gpu.kernels import OPTIONS
 
 X = np.random.default_rng(4).standard_normal((60, 100)).astype(np.float32)
 
@@ -60,6 +61,20 @@ def test_an_array_may_change_at_once() -> None:
 def test_registers_and_shared_memory_are_told() -> None:
     text = td.inspect.stages(td.function(lambda x: td.nn.softmax(x)), on(X))["launches"]
     assert "40 registers" in text, text
+
+
+def test_the_compiler_is_told_what_it_is_told_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvrtc = cupy.cuda.compiler.nvrtc
+    compiled, told = nvrtc.compileProgram, []
+
+    def listening(program: Any, options: tuple[str, ...]) -> Any:
+        told.append(options)
+        return compiled(program, options)
+
+    monkeypatch.setattr(nvrtc, "compileProgram", listening)
+    td.function(lambda x: td.exp(x) * 1.5 + 0.25)(on(X)).numpy()
+    assert told and all(set(OPTIONS) | {"-arch=sm_90"} <= set(each) for each in told)
+    assert not any("ftz" in option or "fast" in option for each in told for option in each)
 
 
 def test_a_function_is_recorded_and_submitted() -> None:

@@ -203,6 +203,7 @@ def instead_of_numba(recorder: Recorder) -> None:
 
     original = dispatcher.Dispatcher.__call__
     compiled = dispatcher.Dispatcher.compile
+    disabled = dispatcher.Dispatcher.disable_compile
 
     def is_tests(self: Any) -> bool:
         name = getattr(self.py_func, "__module__", None) or ""
@@ -216,8 +217,13 @@ def instead_of_numba(recorder: Recorder) -> None:
     def compile(self: Any, signature: Any) -> Any:
         return None if is_tests(self) else compiled(self, signature)
 
+    def disable_compile(self: Any, val: bool = True) -> None:
+        if not is_tests(self):  # of the others no signature is compiled
+            disabled(self, val)
+
     dispatcher.Dispatcher.__call__ = call
     dispatcher.Dispatcher.compile = compile
+    dispatcher.Dispatcher.disable_compile = disable_compile
 
 
 def record(module: str, out: Path) -> None:

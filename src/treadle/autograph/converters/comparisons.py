@@ -6,8 +6,9 @@ before                      after
 ``x is None``               ``ag__.is_none(x)``
 ``x is not None``           ``not ag__.is_none(x)``
 ``x is True``               ``ag__.is_truth(x, True)``
-``p == (i, j)``             ``ag__.equal(p, (i, j))``
-``p != (i, j)``             ``not ag__.equal(p, (i, j))``
+``p == q``                  ``ag__.equal(p, q)``
+``p != (i, j)``             ``ag__.unequal(p, (i, j))``
+``p < q``                   ``ag__.ordered(p, "<", q)``
 ``n in {1, 2}``             ``ag__.in_(n, {1, 2})``
 ``a is b``                  ``ag__.is_same(a, b)``, of ``type(a)`` too
 ``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
@@ -17,7 +18,8 @@ before                      after
 
 Only functions whose variables may be None in some runs, those of ``td.jit``, are converted so. To
 others a variable is None or is not while they are traced. There alone lists become lists of the
-graph, which other names than the one that changed it find by these operators.
+graph, which other names than the one that changed it find by these operators, and lists of Python's
+have elements that only the run knows.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ from treadle.autograph.build import constant, key, operator
 
 # What holds keys, or is a text: only Python's own values are looked up there without an operator.
 _HASHED = (gast.Constant, gast.JoinedStr, gast.Dict, gast.Set, gast.SetComp, gast.DictComp)
+_OPERATORS = {
+    gast.Eq: ("equal",), gast.NotEq: ("unequal",), gast.Lt: ("ordered", "<"),
+    gast.LtE: ("ordered", "<="), gast.Gt: ("ordered", ">"), gast.GtE: ("ordered", ">="),
+}  # fmt: skip
 
 
 class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
@@ -47,14 +53,16 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
             found = operator("is_truth", *sorted(sides, key=_is_truth))
         elif isinstance(op, gast.Is | gast.IsNot) and all(map(_is_named, sides)):
             found = operator("is_same", *sides)
-        elif isinstance(op, gast.Eq | gast.NotEq) and any(map(_is_tuple, sides)):
-            found = operator("equal", *sides)
+        elif type(op) in _OPERATORS and _are_compared(op, sides):
+            name, *symbol = _OPERATORS[type(op)]
+            found = operator(name, sides[0], *map(constant, symbol), sides[1])
+            return gast.copy_location(found, node)
         elif isinstance(op, gast.In | gast.NotIn) and isinstance(sides[1], _HASHED):
             found = operator("in_", *sides)
         else:
             return node
         gast.copy_location(found, node)
-        if isinstance(op, gast.Is | gast.Eq | gast.In):
+        if isinstance(op, gast.Is | gast.In):
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
 
@@ -126,6 +134,22 @@ def _is_truth(node: Any) -> bool:
     return isinstance(node, gast.Constant) and isinstance(node.value, bool)
 
 
-def _is_tuple(node: Any) -> bool:
-    """Whether an expression is the display of a tuple of several parts."""
-    return isinstance(node, gast.Tuple) and len(node.elts) > 1
+def _are_compared(op: Any, sides: list[Any]) -> bool:
+    """Whether both sides may be lists or tuples, or one is asked for a value and may be None."""
+    may_be = [_may_be_list(side) for side in sides]
+    if all(may_be):
+        return True
+    is_value = any(isinstance(side, gast.Constant) for side in sides)
+    return isinstance(op, gast.Eq | gast.NotEq) and any(may_be) and is_value
+
+
+def _may_be_list(node: Any) -> bool:
+    """Whether an expression may give a list or tuple."""
+    if isinstance(node, gast.BinOp):
+        return isinstance(node.op, gast.Add | gast.Mult) and any(
+            map(_may_be_list, (node.left, node.right))
+        )
+    return isinstance(
+        node, gast.Name | gast.Call | gast.Attribute | gast.Subscript | gast.List | gast.Tuple
+        | gast.ListComp | gast.IfExp,
+    )  # fmt: skip

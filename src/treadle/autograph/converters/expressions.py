@@ -174,6 +174,7 @@ def _comparison(left: Any, op: Any, right: Any) -> Any:
 
 
 def _is_operator(func: Any) -> bool:
+    """Whether it is one of AutoGraph's operators, such as ``ag__.call``."""
     return isinstance(func, gast.Attribute) and (
         isinstance(func.value, gast.Name) and func.value.id == build.AG
     )

@@ -13,14 +13,14 @@ from typing import Any
 
 from treadle.autograph.operators.places import Item, content_place
 from treadle.core import nest
-from treadle.core.interrupts import is_mode
+from treadle.core.interrupts import Undone, is_mode
 from treadle.core.tensor import Tensor
 from treadle.ops.collections.graph_list import GraphList
 
 Key = tuple[Any, ...]
 
 
-class Journal:
+class Journal(Undone):
     """The places inside some objects, with their values before a region and after it."""
 
     def __init__(self, objects: Iterable[Any]) -> None:

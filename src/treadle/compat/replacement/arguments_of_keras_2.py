@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.compat.older_arguments import OlderArguments
+from treadle.compat.replacement.members import have_members
 from treadle.core.origin import at, user_origin
 from treadle.keras.layers import MultiHeadAttention
 from treadle.keras.models import Model
@@ -47,9 +48,9 @@ _CONSTRUCTORS = {
     "callbacks.LambdaCallback": "on_epoch_begin on_epoch_end on_batch_begin on_batch_end "
     "on_train_begin on_train_end",
 }
-_SOURCES = "max_queue_size workers use_multiprocessing"
-# The orders of methods of models, and what is said to the threads of a generator, which here is
-# asked by the process itself.
+# What is said to the threads of a generator, which here is asked by the process itself.
+_SOURCES = "max_queue_size= workers= use_multiprocessing="
+# The orders of methods of models.
 _METHODS = {
     "compile": "optimizer loss metrics loss_weights weighted_metrics run_eagerly "
     "steps_per_execution jit_compile",
@@ -67,83 +68,34 @@ _FUNCTIONS = {
 }
 
 
-def in_order(init: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
-    """A constructor that takes arguments by position in the order of the names."""
+def _constructor(kind: Any, order: str) -> Callable[..., None]:
+    """The constructor of a class, taking arguments by position in Keras 2's order."""
+    older, init = OlderArguments(kind.__name__, order), kind.__init__
 
     @functools.wraps(init)
     def ordered(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = dict(zip(names, args, strict=False))
-        if len(args) > len(names) or given.keys() & kwargs.keys():
-            init(self, *args, **kwargs)  # of this package itself, in Keras 3's order, or refused
+        if older.fit(args, kwargs):
+            init(self, **older.by_name(args, kwargs))
         else:
-            init(self, **given, **kwargs)
+            init(self, *args, **kwargs)  # of this package itself, in Keras 3's order, or refused
 
     return ordered
 
 
-def _given(
-    function: Callable[..., Any], names: tuple[str, ...], args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> dict[str, Any]:  # fmt: skip
-    """All arguments by their names.
+def _prepare(name: str) -> Callable[[dict[str, Any]], None]:
+    """What Keras 2's arguments of a method of models are changed to."""
 
-    Raises:
-        TypeError: there are too many, or one is given twice.
-    """
-    given = dict(zip(names, args, strict=False))
-    if len(args) > len(names):
-        raise TypeError(
-            f"{function.__name__} takes {len(names)} arguments by position, but {len(args)} were "
-            f"given{at(user_origin())}"
-        )
-    twice = given.keys() & kwargs.keys()
-    if twice:
-        raise TypeError(
-            f"{function.__name__} got multiple values for {', '.join(sorted(twice))}"
-            f"{at(user_origin())}"
-        )
-    return given | kwargs
-
-
-def _signature(function: Callable[..., Any], names: tuple[str, ...]) -> inspect.Signature:
-    """What programs are told that ask for the arguments."""
-    known, kind = inspect.signature(function).parameters, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    found = [inspect.Parameter("self", kind)] if "self" in known else []
-    for name in names:
-        default = known[name].default if name in known else None
-        found.append(inspect.Parameter(name, kind, default=default))
-    return inspect.Signature([*found, inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)])
-
-
-def _method(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
-    """A method of models that takes Keras 2's arguments."""
-
-    @functools.wraps(function)
-    def ordered(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _given(function, names, args, kwargs)
-        for name in _SOURCES.split():
-            given.pop(name, None)
+    def prepare(given: dict[str, Any]) -> None:
         if not given.pop("reset_metrics", True):
             raise NotImplementedError(
-                f"{function.__name__}: reset_metrics=False is not provided: update the metrics "
-                f"yourself, or use fit{at(user_origin())}"
+                f"{name}: reset_metrics=False is not provided: update the metrics yourself, or "
+                f"use fit{at(user_origin())}"
             )
-        for name in ("run_eagerly", "steps_per_execution", "jit_compile"):
-            if given.get(name, False) is None:  # as if it was left out
-                del given[name]
-        return function(self, **given)
+        for setting in ("run_eagerly", "steps_per_execution", "jit_compile"):
+            if given.get(setting, False) is None:  # as if it was left out
+                del given[setting]
 
-    ordered.__signature__ = _signature(function, names)  # type: ignore[attr-defined]
-    return ordered
-
-
-def _function(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def ordered(*args: Any, **kwargs: Any) -> Any:
-        return function(**_given(function, names, args, kwargs))
-
-    ordered.__signature__ = _signature(function, names)  # type: ignore[attr-defined]
-    return ordered
+    return prepare
 
 
 def _attention(
@@ -163,7 +115,7 @@ _call_attention = MultiHeadAttention.call
 
 _FIT_GENERATOR = (
     "generator steps_per_epoch epochs verbose callbacks validation_data validation_steps "
-    "validation_freq class_weight max_queue_size workers use_multiprocessing shuffle initial_epoch"
+    f"validation_freq class_weight {_SOURCES} shuffle initial_epoch"
 )
 # Methods that took generators, what does so now, and their arguments.
 _OF_GENERATORS = {
@@ -173,9 +125,11 @@ _OF_GENERATORS = {
 }
 
 
-def _of_generator(name: str, now: str, names: tuple[str, ...]) -> Callable[..., Any]:
+def _of_generator(name: str, now: str, order: str) -> Callable[..., Any]:
+    older = OlderArguments(name, order)
+
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _given(method, names, args, kwargs)
+        given = older.by_name(args, kwargs)
         given.setdefault("verbose", 1 if now == "fit" else 0)
         return getattr(self, now)(given.pop("generator"), **given)
 
@@ -196,7 +150,7 @@ def _with_kernels_of_keras_2(init: Callable[..., None]) -> Callable[..., None]:
                 )
         init(self, *args, **kwargs)
         if fused is False:
-            self.keeps_unbiased = False
+            self.fused = False
 
     return __init__
 
@@ -206,17 +160,18 @@ def take_arguments_of_keras_2() -> None:
     keras: Any = td.keras
     for path, order in _CONSTRUCTORS.items():
         kind = functools.reduce(getattr, path.split("."), keras)
-        kind.__init__ = in_order(kind.__init__, tuple(order.split()))
+        kind.__init__ = _constructor(kind, order)
     for name, order in _METHODS.items():
-        setattr(Model, name, _method(getattr(Model, name), tuple(order.split())))
+        older = OlderArguments(name, order)
+        setattr(Model, name, older.taken_by(getattr(Model, name), _prepare(name)))
     for name, (now, order) in _OF_GENERATORS.items():
-        setattr(Model, name, _of_generator(name, now, tuple(order.split())))
+        setattr(Model, name, _of_generator(name, now, order))
     normalization = keras.layers.BatchNormalization
     normalization.__init__ = _with_kernels_of_keras_2(normalization.__init__)
-    MultiHeadAttention.call = _attention  # type: ignore[method-assign,assignment]
+    have_members({MultiHeadAttention: {"call": _attention}})
     for path, order in _FUNCTIONS.items():
         function = functools.reduce(getattr, path.split("."), keras)
-        ordered = _function(function, tuple(order.split()))
+        ordered = OlderArguments(function.__name__, order).taken_by(function)
         for module in (keras, keras.layers, keras.losses, keras.metrics):
             if vars(module).get(function.__name__) is function:
                 setattr(module, function.__name__, ordered)

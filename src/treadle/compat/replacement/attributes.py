@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from treadle.autodiff.tape import GradientTape
+from treadle.compat.replacement.members import have_members
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.unknown_rank import set_shape
@@ -105,11 +106,9 @@ def _ensure_recording(self: GradientTape) -> Any:
 def accept_attributes() -> None:
     """Let tensors and variables keep what is set on them, beside them, so that their size stays;
     give variables and tapes the names that libraries ask them for."""
-    GradientTape._tape = property(_records)  # type: ignore[attr-defined]
-    GradientTape._ensure_recording = _ensure_recording  # type: ignore[attr-defined]
-    for kind in (Tensor, Variable):
-        kind.__setattr__ = _set_attribute  # type: ignore[method-assign]
-        kind.__getattr__ = _attribute  # type: ignore[union-attr]
-        kind.experimental_ref = kind.ref  # type: ignore[union-attr]
-    for name, member in _OF_VARIABLES.items():
-        setattr(Variable, name, member)
+    beside = {"__setattr__": _set_attribute, "__getattr__": _attribute}
+    have_members({
+        GradientTape: {"_tape": property(_records), "_ensure_recording": _ensure_recording},
+        Tensor: beside | {"experimental_ref": Tensor.ref},
+        Variable: beside | {"experimental_ref": Variable.ref} | _OF_VARIABLES,
+    })  # fmt: skip

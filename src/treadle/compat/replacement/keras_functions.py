@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import treadle as td
+from treadle.compat.replacement.members import have_members
 from treadle.core.refusals import Claimed
 from treadle.core.tensor import Reference
 from treadle.keras import naming, serialization
@@ -89,9 +90,6 @@ def _give_operators() -> None:
         setattr(KerasTensor, f"__{name}__", lambda x, y, of=function: of(x, y))
         if name not in ("lt", "le", "gt", "ge"):
             setattr(KerasTensor, f"__r{name}__", lambda x, y, of=function: of(y, x))
-    KerasTensor.ref = lambda self: Reference(self)  # type: ignore[attr-defined]
-    # NumPy's arrays, and tensors, leave operators to what says that they are its own.
-    KerasTensor.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
 def take_keras_tensors() -> None:
@@ -99,4 +97,11 @@ def take_keras_tensors() -> None:
     register_converter(KerasTensor, _claim)
     _give_operators()
     serialization.get_custom_objects()["TFOpLambda"] = TFOpLambda
-    KerasTensor._keras_history = property(_history)  # type: ignore[attr-defined]
+    have_members({
+        KerasTensor: {
+            "_keras_history": property(_history),
+            "ref": lambda self: Reference(self),
+            # NumPy's arrays, and tensors, leave operators to what says that they are its own.
+            "__array_ufunc__": None,
+        }
+    })  # fmt: skip

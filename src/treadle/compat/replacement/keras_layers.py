@@ -10,19 +10,15 @@ import treadle as td
 from treadle.compat.replacement import optimizers_of_keras_2
 from treadle.compat.replacement.arguments_of_keras_2 import take_arguments_of_keras_2
 from treadle.compat.replacement.keras_functions import take_keras_tensors
+from treadle.compat.replacement.members import Members, have_members
 from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
-from treadle.core.context import naming
+from treadle.core.keras_generation import generation
 from treadle.core.origin import at, user_origin
-from treadle.keras import lambdas, variables
-from treadle.keras import naming as keras_naming
-from treadle.keras.layers import BatchNormalization, Layer, arguments
-from treadle.keras.layers.holdings import Holdings
+from treadle.keras.layers import Layer
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.losses import Loss
 from treadle.keras.metrics import Metric
-from treadle.keras.models import Model, compiled, saving
+from treadle.keras.models import Model, saving
 from treadle.keras.models.network import Network
-from treadle.ops import variable_casts
 
 
 def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
@@ -97,7 +93,7 @@ def _all_losses(self: Layer) -> list[td.Tensor]:
 
 
 _add_loss_of_keras_3 = Layer.add_loss
-_losses_of_keras_3: Any = Layer.losses.fget  # type: ignore[attr-defined]
+_losses_of_keras_3: Any = vars(Layer)["losses"].fget
 
 
 def _own_metrics(self: Layer) -> list[Any]:
@@ -107,7 +103,7 @@ def _own_metrics(self: Layer) -> list[Any]:
 
 
 def _add_metric(
-    self: Layer, value: Any, name: str | None = None, aggregation: str | None = None
+    self: Any, value: Any, name: str | None = None, aggregation: str | None = None
 ) -> None:
     """Follow the mean of a value of `call`, which `metrics` then have.
 
@@ -121,7 +117,7 @@ def _add_metric(
         raise ValueError("add_metric: give a name for the value, or what a metric gave")
     if not hasattr(self, "_added_metrics"):
         self._added_metrics = {}
-    added = self._added_metrics  # type: ignore[attr-defined]
+    added = self._added_metrics
     if name not in added:
         added[name] = td.keras.metrics.Mean(name=name)
     added[name].update_state(value)
@@ -135,37 +131,6 @@ def _call_of_metric(self: Metric, *args: Any, **kwargs: Any) -> Any:
 
 
 _call_metric = Metric.__call__
-
-
-def _is_users(loss: Loss) -> bool:
-    """Whether a loss computes what a class or function of the program says."""
-    of = getattr(loss, "fn", type(loss))
-    return not str(getattr(of, "__module__", "")).startswith("treadle.")
-
-
-def _as_given(self: Loss, value: Any) -> Any:
-    """What a program's own loss computes with: labels keep their dtype."""
-    return value if _is_users(self) else _converted(self, value)
-
-
-def _values_of_loss(self: Loss, values: td.Tensor) -> td.Tensor:
-    """What a program's own loss gives keeps its dtype, too."""
-    return values if _is_users(self) and values.dtype.is_floating else _values(self, values)
-
-
-def _fitted(y: Any, pred: Any) -> Any:
-    """Labels beside predictions of a model that is trained: with an axis for each of theirs, and in
-    their dtype, where both are floats or both ints."""
-    if not isinstance(y, td.Tensor) or not isinstance(pred, td.Tensor):
-        return y
-    if y.shape.rank == 1 and pred.shape.rank == 2:
-        y = td.expand_dims(y, -1)
-    kinds = ("is_floating", "is_integer")
-    same = any(getattr(y.dtype, kind) and getattr(pred.dtype, kind) for kind in kinds)
-    return td.cast(y, pred.dtype) if same else y
-
-
-_converted, _values = Loss._converted, Loss._values
 
 
 def _compute_dtype(self: Layer) -> str:
@@ -219,25 +184,26 @@ def _set_save_spec(
     """Say what a saved model takes. Here the first call says it."""
 
 
+# What layers and models have beside what Keras 3 has.
+_NAMES: Members = {
+    td.Module: {"_track_trackable": _track_trackable},
+    Layer: {
+        "_compute_dtype": property(_compute_dtype),
+        "_compute_dtype_object": property(_compute_dtype_object),
+        "_losses": property(_losses),
+        "add_update": _add_update,
+        "compute_output_signature": _compute_output_signature,
+    },
+    Model: {
+        "_is_graph_network": property(_is_graph_network),
+        "_set_save_spec": _set_save_spec,
+    },
+}
+
+
 def accept_names_of_keras_2() -> None:
     """Give layers and models these names."""
-    names: dict[type, dict[str, Any]] = {
-        td.Module: {"_track_trackable": _track_trackable},
-        Layer: {
-            "_compute_dtype": property(_compute_dtype),
-            "_compute_dtype_object": property(_compute_dtype_object),
-            "_losses": property(_losses),
-            "add_update": _add_update,
-            "compute_output_signature": _compute_output_signature,
-        },
-        Model: {
-            "_is_graph_network": property(_is_graph_network),
-            "_set_save_spec": _set_save_spec,
-        },
-    }
-    for owner, own in names.items():
-        for name, value in own.items():
-            setattr(owner, name, value)
+    have_members(_NAMES)
     have_names_of_keras_2()
 
 
@@ -264,15 +230,6 @@ def _save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None
 
 
 _save_without_models = td.saved_model.save
-
-
-def _with_name_of_keras_2(variable: Any, path: str) -> Any:
-    """Give a variable the path of Keras 3 and the name of Keras 2, ``model/dense/kernel:0``: the
-    name scopes around and its own."""
-    if isinstance(variable, td.Variable):
-        variable.path = path
-        variable.name = f"{naming.scope}{path.rpartition('/')[2]}:0"
-    return variable
 
 
 def _inputs(self: Layer, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -332,37 +289,39 @@ def _in_either_format(module: Any) -> None:
     module.serialize, module.deserialize = serialize, deserialize
 
 
+# What they have in place of what Keras 3 has.
+_OTHERWISE: Members = {
+    Layer: {
+        "__init__": _init,
+        "__call__": _call_in_scope,
+        "_base_call": _call_in_scope,
+        "_build_for": _build_eagerly,
+        "_has_rule": _has_rule,
+        "_metrics": property(_own_metrics),
+        "_named_call": _call_as_it_is,
+        "add_loss": _add_loss,
+        "add_metric": _add_metric,
+        "call": _inputs,
+        "losses": property(_all_losses),
+    },
+    Model: {
+        "call": _call_of_model,
+        "input_names": _names_of("sources"),
+        "output_names": _names_of("targets"),
+        "reset_states": _reset_states,
+    },
+    Metric: {"__call__": _call_of_metric},
+}
+
+
 def be_keras_2() -> None:
     """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
-    Layer.__init__ = _init  # type: ignore[method-assign]
-    Layer.call = _inputs  # type: ignore[method-assign]
-    Layer._has_rule = _has_rule  # type: ignore[method-assign]
-    Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
-    Layer.add_metric = _add_metric  # type: ignore[attr-defined]
-    Layer.add_loss = _add_loss  # type: ignore[assignment]
-    Model.call = _call_of_model  # type: ignore[method-assign]
-    Model.reset_states = _reset_states  # type: ignore[attr-defined]
-    Model.input_names = _names_of("sources")  # type: ignore[attr-defined]
-    Model.output_names = _names_of("targets")  # type: ignore[assignment]
-    Layer.losses = property(_all_losses)  # type: ignore[assignment]
-    Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
-    Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
-    Layer._build_for = _build_eagerly  # type: ignore[method-assign]
-    Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
-    variables.with_path = _with_name_of_keras_2
-    td.Variable.value = td.Variable.read_value
-    saving.files_of_keras_2 = True
+    generation.is_2 = True
+    have_members(_OTHERWISE)
     td.saved_model.save = _save
-    keras_naming.functional = "Model"
-    Holdings.as_keras_2 = True
-    variable_casts.of_keras = lambdas.as_keras_2 = arguments.as_keras_2 = True
-    Loss._converted = _as_given  # type: ignore[method-assign]
-    Loss._values = _values_of_loss  # type: ignore[method-assign]
-    compiled.fitted = _fitted
     take_keras_tensors()
     take_arguments_of_keras_2()
-    BatchNormalization.keeps_unbiased = True
     vars(td.keras.backend)["name_scope"] = td.name_scope  # whose names may have slashes
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers

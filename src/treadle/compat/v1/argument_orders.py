@@ -1,17 +1,11 @@
-"""The orders of arguments that TensorFlow 1 has and TensorFlow 2 has changed.
-
-``tf.pad(x, paddings, "CONSTANT", "padded")`` gives a name in TensorFlow 1, and a value in 2: a call
-by position must not mean something else.
-"""
+"""The orders of arguments that TensorFlow 1 has and TensorFlow 2 has changed."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core.origin import at, user_origin
+from treadle.compat.older_arguments import OlderArguments
 
 _COMPARED = "x y data summarize message name"
 _SEGMENTS = "data indices segment_ids name num_segments sparse_gradient"
@@ -19,8 +13,7 @@ _BLOCKS = "input block_size name data_format"
 _EXAMPLES = "serialized features name example_names"
 
 # By the name of a function, with that of its module where another one has the same name, its
-# arguments in TensorFlow 1's order: ``old=new`` are those that are called otherwise now, ``old=``
-# those that say nothing here.
+# arguments in TensorFlow 1's order (see `OlderArguments`).
 _ORDERS = {
     **dict.fromkeys(
         (
@@ -93,44 +86,4 @@ def in_order_of_1(name: str, call: Callable[..., Any], module: str = "") -> Call
     order = _ORDERS.get(f"{module.rpartition('.')[2]}.{name}", _ORDERS.get(name))
     if order is None or not callable(call):
         return call
-    entries = [entry.partition("=") for entry in order.split()]
-    names = [old for old, _, _ in entries]
-    renamed = {old: new if sign else old for old, sign, new in entries}
-
-    @functools.wraps(call)
-    def ordered(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > len(names):
-            raise TypeError(
-                f"{name} takes {len(names)} arguments, but {len(args)} were given"
-                f"{at(user_origin())}"
-            )
-        given: dict[str, Any] = {}
-        for old, value in [*zip(names, args, strict=False), *kwargs.items()]:
-            new = renamed.get(old, old)
-            if not new or (new != old and value is None):
-                continue  # the older of two names is None where the newer one is given
-            if new in given and given[new] is not None:
-                raise TypeError(f"{name} got multiple values for {new!r}{at(user_origin())}")
-            given[new] = value
-        return call(**given)
-
-    ordered.__signature__ = _signature(call, names, renamed)  # type: ignore[attr-defined]
-    return ordered
-
-
-def _signature(
-    call: Callable[..., Any], names: list[str], renamed: dict[str, str]
-) -> inspect.Signature:
-    """The parameters in TensorFlow 1's order. Of two names for one argument either is given."""
-    known = inspect.signature(call).parameters
-    twice = [new for new in renamed.values() if list(renamed.values()).count(new) > 1]
-    found: list[inspect.Parameter] = []
-    for old in names:
-        default = known[renamed[old]].default if renamed[old] in known else None
-        required = inspect.Parameter.empty
-        follows = any(p.default is not required for p in found)
-        if renamed[old] in twice or (default is required and follows):
-            default = None
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        found.append(inspect.Parameter(old, kind, default=default))
-    return inspect.Signature(found)
+    return OlderArguments(name, order).taken_by(call)

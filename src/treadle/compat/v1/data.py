@@ -355,9 +355,14 @@ def make_one_shot_iterator(dataset: Any) -> Any:
     return dataset.make_one_shot_iterator()
 
 
-def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """See `Dataset.make_initializable_iterator`."""
-    return dataset.make_initializable_iterator(shared_name)
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+    """See `Dataset.make_initializable_iterator`; of a `td.data.Dataset` the graph gets a pipeline
+    that gives its elements."""
+    of_graph = dataset
+    if isinstance(dataset, td.data.Dataset):
+        of_graph = Dataset(lambda read: dataset, ())
+    iterator: Iterator = of_graph.make_initializable_iterator(shared_name)
+    return iterator
 
 
 def _told(dataset_or_iterator: Any, of_tensors: Callable[[Any], Any]) -> Any:

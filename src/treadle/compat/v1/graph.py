@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -45,6 +44,7 @@ from treadle.compat.v1.values import (
     standing_for,
     thread,
 )
+from treadle.core import locks
 from treadle.core.context import recording, taping
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, attributed_to, user_origin
@@ -82,7 +82,7 @@ class Graph:
         self.finalized = False
         self.seed: int | None = None
         self.device_name = ""
-        self.lock = threading.RLock()
+        self.lock = locks.reentrant_lock()
         self.functions: dict[str, Any] = {}  # of graphs that were read, by name: FunctionDefs
 
     # -- operations --------------------------------------------------------------------------
@@ -626,11 +626,6 @@ def reset_default_graph() -> None:
             "graph, exit the nesting and create a new graph."
         )
     _default[0] = Graph()
-
-
-def has_default_graph() -> bool:
-    """Whether a block makes a graph the default one."""
-    return bool(thread.graphs)
 
 
 def _are_alike(values: list[Any]) -> bool:

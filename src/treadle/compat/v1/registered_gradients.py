@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import treadle as td
@@ -18,6 +17,7 @@ from treadle.compat.v1.values import (
     thread,
 )
 from treadle.core.context import recording, taping
+from treadle.core.interrupts import during
 
 _registered_gradients: dict[str, Any] = {}
 
@@ -70,14 +70,9 @@ class _Called:
         self.get_attr = op.get_attr
 
 
-@contextmanager
-def outside_of_bodies() -> Iterator[None]:
+def outside_of_bodies() -> during:
     """In the block calls are those of a function that is traced, also within a branch or body."""
-    before, thread.region = thread.region, None
-    try:
-        yield
-    finally:
-        thread.region = before
+    return during(thread, "region", None)
 
 
 def override_gradient(op: Operation, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from treadle.compat.v1.values import (
     map_leaves,
     thread,
 )
+from treadle.core import locks
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 
@@ -472,7 +472,7 @@ class BaseSession:
         self._initialized: set[Any] = set()
         self.written: set[Any] = set()  # by the function that was traced last
         self._programs: dict[Any, Any] = {}
-        self._lock = threading.RLock()
+        self._lock = locks.reentrant_lock()
         self._blocks: list[Any] = []
         self.iterators: dict[str, Any] = {}  # of pipelines that are open, by their names
         self._resources: dict[Any, Any] = {}  # queues and readers, by what is in the graph
@@ -679,7 +679,7 @@ class _DefaultSession:
         self._session = session
 
     def __enter__(self) -> BaseSession:
-        thread.sessions.append(self._session)
+        thread.sessions = (*thread.sessions, self._session)
         return self._session
 
     def __exit__(self, *error: object) -> None:
@@ -691,7 +691,7 @@ def _remove(session: BaseSession) -> None:
     found = thread.sessions
     for index in reversed(range(len(found))):
         if found[index] is session:
-            del found[index]
+            thread.sessions = found[:index] + found[index + 1 :]
             break
 
 
@@ -701,7 +701,7 @@ class Session(BaseSession):
     def __enter__(self) -> Session:
         block = self._graph.as_default()
         block.__enter__()
-        thread.sessions.append(self)
+        thread.sessions = (*thread.sessions, self)
         self._blocks.append(block)
         return self
 
@@ -720,7 +720,7 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        thread.sessions.append(self)
+        thread.sessions = (*thread.sessions, self)
         self._given = graph is not None
         if self._given:
             thread.graphs = (*thread.graphs, self._graph)

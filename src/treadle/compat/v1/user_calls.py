@@ -31,7 +31,7 @@ _OPERATIONS = ("treadle.ops.", "treadle.image.", "treadle.signal.", "treadle.aut
 # What stands between a call and the user's line.
 _BETWEEN = {
     __name__, "treadle.core.context", "treadle.core.refusals", "treadle.ops.control.ordering",
-    "treadle.ops.state",
+    "treadle.ops.variable_creation",
 }  # fmt: skip
 
 

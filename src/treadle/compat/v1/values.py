@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import treadle as td
 from treadle.compat.v1.shapes import TensorShape, plain
 from treadle.core.context import context, recording, taping
+from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, attributed_to, user_origin
 from treadle.graph.builder import GraphBuilder
 from treadle.iteration import drawing_from
@@ -41,12 +42,10 @@ class _Thread(threading.local):
     region: Region | None = None
     ranks: Ranks = ANY_RANKS
     run: Values | None = None
-
-    def __init__(self) -> None:
-        self.sessions: list[Any] = []
+    sessions: tuple[Any, ...] = ()
 
 
-thread = _Thread()
+thread = is_mode(_Thread())
 
 
 class Mode:

@@ -70,7 +70,7 @@ def _strings(read: Callable[..., Iterator[bytes]], *args: Any) -> Iterator[Leave
 def lines(name: str, kind: str) -> Iterator[bytes]:
     """The lines of a file, without what ends them."""
     with opened(name, kind) as file:
-        for line in file:
+        for line in file:  # TensorFlow leaves out carriage returns within lines, too
             yield line.removesuffix(b"\n").replace(b"\r", b"")
 
 

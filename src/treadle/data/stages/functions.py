@@ -45,6 +45,7 @@ from treadle.iteration import (
     from_array,
     global_seed,
     is_symbolic,
+    making_alone,
     of_parts,
     rebuild,
     recording,
@@ -260,7 +261,7 @@ def _of_arrays(concrete: Any) -> Callable[[list[Any]], Any]:
 
 def _state() -> Any:
     """A variable on the host for the state of a random stream."""
-    with td.device("CPU:0"):
+    with making_alone():
         return td.Variable(np.zeros(STATE, np.int64), trainable=False)
 
 

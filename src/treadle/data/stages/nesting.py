@@ -25,6 +25,12 @@ from treadle.iteration import at, user_origin
 
 
 class FlatMap(Stage):
+    """All elements of the dataset that a function gives for an element, then those of the next.
+
+    Args:
+        fn: the user's function, from an element to a dataset.
+    """
+
     def __init__(self, inner: Stage, fn: Callable[..., Any]) -> None:
         self.inner = inner
         self.function = DatasetFunction(fn, inner.spec, "flat_map")

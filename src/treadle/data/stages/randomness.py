@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
+
+from treadle.modes import lock
 
 
 class Randomness:
@@ -26,7 +26,7 @@ class Randomness:
     ) -> None:  # fmt: skip
         self.seeds, self.again, self.iterator = seeds, again, iterator
         self.restarts = restarts
-        self._lock, self._count = threading.Lock(), 0
+        self._lock, self._count = lock(), 0
 
     def _next(self) -> int:
         with self._lock:

@@ -18,11 +18,12 @@ def _array(path: Any, name: str) -> Any:
     place = name if path is None else Path(path) / name
     with gzip.open(found(place, _ORIGIN + name, folder="fashion-mnist")) as file:
         data = file.read()
-    kind, rank = data[2], data[3]
-    sizes = np.frombuffer(data, ">u4", rank, 4)
-    if kind != 8 or len(data) != 4 + 4 * rank + np.prod(sizes, dtype=np.int64):
+    kind, rank = data[2:4] if len(data) >= 4 else (0, 0)
+    begin = 4 + 4 * rank
+    sizes = np.frombuffer(data[4 : begin if len(data) >= begin else 4], ">u4")
+    if kind != 8 or len(data) != begin + np.prod(sizes, dtype=np.int64):
         raise ValueError(f"{name} is damaged: {len(data)} bytes for sizes {sizes.tolist()}")
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(sizes)
+    return np.frombuffer(data, np.uint8, offset=begin).reshape(sizes)
 
 
 def load_data(path: Any = None) -> Any:

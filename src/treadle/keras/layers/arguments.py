@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import treadle as td
 from treadle.keras import learning_phase
 from treadle.keras.masks import mask_of
+from treadle.modes import during, generation, is_mode
 
 if TYPE_CHECKING:
     from treadle.keras.layers.base import Layer
@@ -23,17 +24,12 @@ class _CallState(threading.local):
     only_shapes: bool = False  # whether they are called to learn shapes and dtypes alone
 
 
-calls = _CallState()
+calls = is_mode(_CallState())
 
 
-class OnlyShapes:
+def only_shapes() -> during:
     """A block in which layers are called to learn the shapes and dtypes of their results."""
-
-    def __enter__(self) -> None:
-        self._before, calls.only_shapes = calls.only_shapes, True
-
-    def __exit__(self, *error: object) -> None:
-        calls.only_shapes = self._before
+    return during(calls, "only_shapes", True)
 
 
 def training_of_the_call() -> Any:
@@ -104,8 +100,6 @@ class Parameters(NamedTuple):
 
 
 _signatures: dict[Any, Parameters] = {}
-# Whether what takes any argument takes `training`, too, as in Keras 2.
-as_keras_2 = False
 
 
 def parameters_of(function: Callable[..., Any]) -> Parameters:
@@ -121,7 +115,8 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
             masks.append(("mask", names[0]))
         takes = "training" in parameters
         trains = takes and parameters["training"].default is True
-        if as_keras_2 and not str(function.__module__).startswith("treadle."):
+        # In Keras 2 what takes any argument takes `training`, too.
+        if generation.is_2 and not str(function.__module__).startswith("treadle."):
             takes = takes or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
         found = Parameters(names, position, takes, trains, tuple(masks))
         _signatures[key] = found

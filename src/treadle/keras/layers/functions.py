@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import treadle as td
 from treadle.keras import lambdas, serialization
 from treadle.keras.layers.base import Layer
+from treadle.modes import generation
 
 
 class Lambda(Layer):
@@ -60,7 +61,7 @@ class Lambda(Layer):
             given["output_shape"] = self._shape_of_results
         if self.mask is not None:
             given["mask"] = self.mask
-        if lambdas.as_keras_2:
+        if generation.is_2:
             given.setdefault("output_shape", None)
             return super().get_config() | _as_keras_2(given)
         return super().get_config() | {name: _described(value) for name, value in given.items()}

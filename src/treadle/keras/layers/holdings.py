@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import treadle as td
 from treadle.keras import random
 from treadle.keras.metrics.base import Metric
+from treadle.modes import generation
 
 if TYPE_CHECKING:
     from treadle.keras.layers.base import Layer
@@ -26,9 +27,6 @@ class Holdings:
             no weights in Keras 3, and were some in Keras 2.
     """
 
-    # Whether `plain` are weights, too.
-    as_keras_2: ClassVar[bool] = False
-
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         variables: dict[int, td.Variable] = {}
@@ -40,9 +38,9 @@ class Holdings:
                 one = added.pop(next(iter(added)))
                 variables.setdefault(id(one), one)
             if isinstance(leaf, td.Variable):
-                weight = self.as_keras_2 or leaf.path is not None
+                weight = generation.is_2 or leaf.path is not None
                 (variables if weight else plain).setdefault(id(leaf), leaf)
-            elif self.as_keras_2 or is_layer(leaf):
+            elif generation.is_2 or is_layer(leaf):
                 modules.setdefault(id(leaf), leaf)
             else:
                 plain |= {id(v): v for v in leaf.variables if id(v) not in plain}

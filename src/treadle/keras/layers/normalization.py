@@ -9,6 +9,7 @@ import treadle as td
 from treadle.keras import config
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.input_spec import InputSpec
+from treadle.modes import generation
 
 
 class _Normalization(Layer):
@@ -97,7 +98,8 @@ class BatchNormalization(_Normalization):
 
     moving_mean_initializer: Any
     moving_variance_initializer: Any
-    keeps_unbiased: ClassVar[bool] = False  # of images: in Keras 2
+    # Whether Keras 2 computes it by the kernel for images of TensorFlow that does all at once.
+    fused: bool = True
     in_float32 = True
     _settings: ClassVar[tuple[str, ...]] = (
         "momentum", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
@@ -185,7 +187,7 @@ class BatchNormalization(_Normalization):
         if self.renorm:
             return self._renormalized(inputs, mean, variance)
         kept = variance
-        if self.keeps_unbiased and mask is None and not self.synchronized:
+        if generation.is_2 and self.fused and mask is None and not self.synchronized:
             kept = self._unbiased(inputs, variance)
         for moving, value in ((self.moving_mean, mean), (self.moving_variance, kept)):
             self._move(moving, value)

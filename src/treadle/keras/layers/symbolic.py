@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import treadle as td
-from treadle.keras.layers.arguments import OnlyShapes
+from treadle.keras.layers.arguments import only_shapes
 from treadle.keras.layers.input_spec import check_inputs
 from treadle.keras.masks import mask_of, set_mask
 
@@ -250,7 +250,7 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
     specs = [leaves[i].spec for i in places]
     masks = [leaves[i].mask for i in places]
-    with OnlyShapes():
+    with only_shapes():
         trace = td.function(autograph=False)(traced).get_concrete_function(specs, masks)
     layer._forget_losses()  # they belong to the trace
     _, found = trace.structured_outputs

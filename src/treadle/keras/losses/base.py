@@ -8,6 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.keras import dtype_policies, naming, replicas, serialization
 from treadle.keras.masks import mask_of
+from treadle.modes import generation
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
 
@@ -54,14 +55,24 @@ class Loss:
         found = reduce_weighted(self._values(values), sample_weight, self.reduction, mask)
         return found if self.reduction in ("sum", "none", None) else replicas.scaled(found)
 
-    def _converted(self, value: Any) -> td.Tensor:
+    def _converted(self, value: Any) -> Any:
+        """What `call` gets for labels or predictions: a tensor of the dtype of the loss."""
+        if self._keeps_dtypes:
+            return value
         if not isinstance(value, td.SparseTensor | td.RaggedTensor):
             value = td.convert_to_tensor(value)
         return td.cast(value, self.dtype)
 
     def _values(self, values: td.Tensor) -> td.Tensor:
         """What `call` gave, in the dtype of the loss."""
-        return td.cast(values, self.dtype)
+        keeps = self._keeps_dtypes and values.dtype.is_floating
+        return values if keeps else td.cast(values, self.dtype)
+
+    @property
+    def _keeps_dtypes(self) -> bool:
+        """Whether labels and values stay as they are: in Keras 2 those of a program's own loss."""
+        own = getattr(self, "fn", type(self))
+        return generation.is_2 and not str(getattr(own, "__module__", "")).startswith("treadle.")
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal loss."""

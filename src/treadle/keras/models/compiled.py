@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import treadle as td
@@ -16,6 +16,7 @@ from treadle.keras.models.outputs import (
     output_names,
     terms,
 )
+from treadle.modes import generation
 
 
 class Compiled:
@@ -101,7 +102,7 @@ class Compiled:
     def _of_outputs(self, y: Any, pred: Any, weight: Any, names: Sequence[str]) -> list[td.Tensor]:
         if not tree.is_nested(self.given_loss) and not tree.is_nested(pred):
             factor = _one_factor(self.factors)
-            labels = fitted(_labels(_only(y)), pred)
+            labels = _fitted(_labels(_only(y)), pred)
             value = td.cast(self.loss(labels, pred, weight), config.floatx())
             return [value if factor is None else value * factor]
         if self._terms is None:
@@ -115,7 +116,7 @@ class Compiled:
         for term in self._terms:
             own = at(pred, term.path)
             weighing = weight if not tree.is_nested(weight) else at(weights, term.path)
-            loss = term.loss(fitted(_labels(at(trues, term.path)), own), own, weighing)
+            loss = term.loss(_fitted(_labels(at(trues, term.path)), own), own, weighing)
             value = td.cast(loss, config.floatx())
             if self._trackers:
                 whole = replicas.unscaled(value)
@@ -188,7 +189,8 @@ class CompiledLoss:
 
     Args:
         losses, loss_weights: as `Model.compile` takes them.
-        output_names: the names of the outputs, where losses or weights are dicts.
+        output_names: the names of the outputs, where losses or weights are dicts and the outputs
+            are a list.
         total_loss_mean: what follows the total, a `keras.metrics.Mean`.
     """
 
@@ -220,7 +222,9 @@ class CompiledLoss:
         self, y_true: Any, y_pred: Any, sample_weight: Any = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> td.Tensor:  # fmt: skip
-        setup, names = self._setup, self._names or output_names(self._model, y_pred)
+        setup, names = self._setup, self._names
+        if not names or isinstance(y_pred, Mapping):  # whose keys are the names
+            names = output_names(self._model, y_pred)
         total = setup.total(y_true, y_pred, sample_weight, regularization_losses or (), names)
         first = td.nest.flatten(y_pred)[0]
         setup.tracker.update_state(replicas.unscaled(total), sample_weight=_count(first))
@@ -256,13 +260,16 @@ class CompiledMetrics:
         return self.model._setup().metrics[1:]  # type: ignore[no-any-return]
 
 
-def _as_they_are(y: Any, pred: Any) -> Any:
-    return y
-
-
-# What losses are given for labels beside predictions: where Keras 2 is meant, what that makes of
-# them.
-fitted: Callable[[Any, Any], Any] = _as_they_are
+def _fitted(y: Any, pred: Any) -> Any:
+    """What losses are given for labels beside predictions. In Keras 2 labels get an axis for each
+    of the predictions', and their dtype, where both are floats or both ints."""
+    if not generation.is_2 or not isinstance(y, td.Tensor) or not isinstance(pred, td.Tensor):
+        return y
+    if y.shape.rank == 1 and pred.shape.rank == 2:
+        y = td.expand_dims(y, -1)
+    kinds = ("is_floating", "is_integer")
+    same = any(getattr(y.dtype, kind) and getattr(pred.dtype, kind) for kind in kinds)
+    return td.cast(y, pred.dtype) if same else y
 
 
 def _listed(given: Any) -> list[Any]:

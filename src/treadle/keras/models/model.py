@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, naming, serialization
-from treadle.keras.layers.arguments import OnlyShapes
+from treadle.keras.layers.arguments import only_shapes
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
@@ -19,6 +19,7 @@ from treadle.keras.models.network import Network, fitted
 from treadle.keras.models.state_tree import assign_tree
 from treadle.keras.models.training import Trainer
 from treadle.keras.variables import copied
+from treadle.modes import generation
 
 
 class _assignable:
@@ -64,7 +65,7 @@ class Model(Trainer, Layer):
                 "defines call()"
             )
         if given and type(self) is Functional and not kwargs.get("name"):
-            kwargs["name"] = naming.unique_name(naming.functional)
+            kwargs["name"] = naming.unique_name("Model" if generation.is_2 else "Functional")
         super().__init__(**kwargs)
         self._compiled: Any = None
         self.distribute_strategy = td.distribute.get_strategy()
@@ -179,8 +180,7 @@ class Model(Trainer, Layer):
 
     def _keras_places(self, number: int) -> tuple[str, ...]:
         """Where Keras 3 has the layer of a number in its checkpoints: among all that is called."""
-        layer = self.layers[number]
-        place = next(i for i, called in enumerate(self.operations) if called is layer)
+        place = number if self._network is None else self._network.places[number]
         return (f"_operations/{place}",)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -207,7 +207,7 @@ class Model(Trainer, Layer):
             specs = _specs(input_shape, self.dtype)
             self._called_on = [td.nest.map_structure(_of_any_number, specs)]
             trace = td.function(autograph=False)(lambda x: self(x))
-            with OnlyShapes():
+            with only_shapes():
                 trace.get_concrete_function(specs)
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

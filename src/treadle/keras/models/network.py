@@ -35,7 +35,9 @@ class Network:
         self.starts = {id(source): _start(source) for source in self.sources}
         self.nodes, first_seen = self._ordered()
         self.called = self._by_depth(first_seen)  # operators, too
-        self.layers = [layer for layer in self.called if not isinstance(layer, Operation)]
+        # The positions of layers among what is called, and the layers.
+        self.places = [i for i, step in enumerate(self.called) if not isinstance(step, Operation)]
+        self.layers = [self.called[place] for place in self.places]
 
     def made_by(self, tensor: KerasTensor) -> Node | None:
         """The call that gives a tensor in this network."""

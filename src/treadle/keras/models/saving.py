@@ -27,6 +27,7 @@ from treadle.keras.serialization import (
     deserialize_keras_object,
     serialize_keras_object,
 )
+from treadle.modes import generation
 from treadle.train import atomic
 from treadle.train.checkpoint import Checkpoint
 from treadle.train.reader import open_file
@@ -40,9 +41,6 @@ _CONFIG = "keras.config"
 _WEIGHTS = "model.weights.h5"
 _LEGACY = (".h5", ".hdf5")
 _MOST_TEXT = 1 << 28  # bytes of a config
-# Whether files are Keras 2's, which Keras 3 refuses to write: of weights, where they end with .h5
-# only; of models, where `save_format` says so, and saved models where a name has no ending.
-files_of_keras_2 = False
 
 
 def to_config(model: Model) -> dict[str, Any]:
@@ -125,7 +123,7 @@ def save_model(
         TypeError: a layer has an argument that is no plain data.
         ResourceExhaustedError, PermissionDeniedError: as for `td.train.Checkpoint.save`.
     """
-    if files_of_keras_2 and not hasattr(filepath, "write"):
+    if generation.is_2 and not hasattr(filepath, "write"):  # Keras 3 writes no such files
         if _is_saved_model(filepath, save_format):
             _save_folder(model, Path(filepath), overwrite, **kwargs)
             return
@@ -136,7 +134,7 @@ def save_model(
         filepath.write(_zipped(archived(model)))
         return
     path = Path(filepath)
-    is_older = files_of_keras_2 and save_format == "h5"
+    is_older = generation.is_2 and save_format == "h5"
     if path.suffix not in (".keras", SUFFIX, *_LEGACY) and zipped is not False and not is_older:
         raise ValueError(
             f"Invalid filepath extension for saving: {path} should end with .keras or .h5 for a "
@@ -268,7 +266,7 @@ def load_model(
     if (path / "config.json").is_file():
         names = ["config.json", _WEIGHTS, *assets.names_in(path)]
         parts = {name: _content(path / name) for name in names}
-        with lambdas.running(files_of_keras_2):
+        with lambdas.running(generation.is_2):
             return _load_archive(parts, path, custom_objects, compile)
     if path.is_dir():
         raise ValueError(
@@ -406,7 +404,7 @@ def save_weights(
         )
     is_keras = name.endswith((".h5", weight_shards.SUFFIX))
     is_older = name.endswith(".h5") and not name.endswith(".weights.h5")
-    if is_older and not files_of_keras_2:
+    if is_older and not generation.is_2:
         raise ValueError(f"The filename must end in `.weights.h5`. Received: filepath={name}")
     prefix = name.removesuffix(SUFFIX)
     if not overwrite and os.path.exists(name if is_keras else prefix + SUFFIX):

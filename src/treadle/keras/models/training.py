@@ -51,6 +51,33 @@ def _in_scope(method: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
+# What stands behind the loss in Keras 2's order of the arguments of `compile`. Keras 3 has the
+# weights of losses before the metrics.
+_BEHIND_LOSS = (
+    "metrics", "loss_weights", "weighted_metrics", "run_eagerly", "steps_per_execution",
+    "jit_compile",
+)  # fmt: skip
+
+
+def _in_either_order(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`compile`, which takes arguments by position in Keras 2's order, too: metrics in the place of
+    the weights of losses are known by what they are."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> _R:
+        behind = args[3:]
+        if behind and _has_metrics(behind[0]) and len(behind) <= len(_BEHIND_LOSS):
+            return method(*args[:3], **dict(zip(_BEHIND_LOSS, behind, strict=False)), **kwargs)
+        return method(*args, **kwargs)
+
+    return call
+
+
+def _has_metrics(given: Any) -> bool:
+    """Whether metrics or their names are among the elements of a structure."""
+    return any(isinstance(part, str) or callable(part) for part in td.nest.flatten(given))
+
+
 class Trainer:
     """The training methods of Model. Subclasses may override `train_step`, `test_step` and
     `predict_step`, which work on one batch and are traced once per batch shape."""
@@ -74,6 +101,7 @@ class Trainer:
     compute_dtype: Any
 
     @_in_scope
+    @_in_either_order
     def compile(
         self,
         optimizer: Any = "rmsprop",
@@ -95,18 +123,23 @@ class Trainer:
                 a dict by the names of the layers that give them.
             metrics: metrics, names ("accuracy" fits itself to the labels) or functions; of several
                 outputs a list or dict of lists.
-            loss_weights: a factor of the loss; of several outputs a list or dict.
+            loss_weights: a factor of the loss; of several outputs a list or dict. (Metrics by
+                position in this place are taken for Keras 2's order, which is ``metrics,
+                loss_weights``.)
             weighted_metrics: metrics that take sample weights and class weights into account.
             run_eagerly: run batches op by op, for debugging.
             jit_compile: accepted for Keras programs; functions are always compiled.
             steps_per_execution: of how many batches callbacks see the first and the last only.
             auto_scale_loss: scale the loss of models of the policy "mixed_float16".
+
+        Raises:
+            TypeError: there are other arguments.
+            ValueError: the weights are no numbers, or `steps_per_execution` is no positive int.
         """
         if kwargs:
             raise TypeError(f"compile: unsupported arguments {', '.join(sorted(kwargs))}")
-        if any(isinstance(w, str) or callable(w) for w in td.nest.flatten(loss_weights)):
-            # By position in the order of Keras 2, which had the metrics before the weights.
-            metrics, loss_weights = loss_weights, metrics
+        if _has_metrics(loss_weights):
+            raise ValueError(f"compile: loss_weights are numbers. Received: {loss_weights!r}")
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
             raise ValueError(
                 "compile: steps_per_execution is a positive int. Received: steps_per_execution="

@@ -44,30 +44,23 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 @_operation("x")
 def softmax(x: Any, axis: Any = -1) -> Any:
     """The exponentials along the axis, or axes, over their sum; along all where it is None."""
-    return with_logits(_along(td.nn.softmax, tensor(x), axis), x)
+    return with_logits(_along_axes(td.nn.softmax, tensor(x), axis), x)
 
 
 @_operation("x")
 def log_softmax(x: Any, axis: Any = -1) -> Any:
     """The logarithm of `softmax`."""
-    return _along(td.nn.log_softmax, tensor(x), axis)
+    return _along_axes(td.nn.log_softmax, tensor(x), axis)
 
 
-def _along(function: Any, x: td.Tensor, axis: Any) -> Any:
-    """A function along an axis, along several as if they were one, or along all."""
+def _along_axes(function: Any, x: td.Tensor, axis: Any) -> Any:
+    """A function along an axis, along several as if they were one, or along all. Keras warns where
+    an axis has one element."""
     if isinstance(axis, int):
         (axis,) = axes_of(axis, len(x.shape))
         if x.shape[axis] == 1:
             _warn_of_one(function.__name__, x, axis)
-        return function(x, axis=axis)
-    rank = len(x.shape)
-    inner = [*range(rank)] if axis is None else [a % rank for a in axis]
-    order = [a for a in range(rank) if a not in inner] + inner
-    turned = td.transpose(x, order)
-    outer = td.shape(turned)[: rank - len(inner)]
-    found = function(td.reshape(turned, td.concat([outer, [-1]], 0)), axis=-1)
-    back = [order.index(a) for a in range(rank)]
-    return td.transpose(td.reshape(found, td.shape(turned)), back)
+    return activations._along(function, x, axis)
 
 
 def _warn_of_one(name: str, x: td.Tensor, axis: int) -> None:

@@ -44,7 +44,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
-class name_scope(during):
+class name_scope:
     """Names of variables and operations that the block makes begin with ``name/``, inside the scope
     around it. A scope that is entered again is the same one.
 
@@ -60,21 +60,30 @@ class name_scope(during):
         ValueError: the name is not a string.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("_blocks", "_whole", "name")
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise ValueError(f"name_scope: the name must be a string, not {name!r}")
         self.name = name
-        whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
-        super().__init__(naming, "scope", whole, gives=whole)
+        self._whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
+        self._blocks: tuple[during, ...] = ()  # those that have begun: it may be entered again
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> str:
         in_graph = GraphMode.scope(self.name)
-        if in_graph is not None:
+        if in_graph is None:
+            block = during(naming, "scope", self._whole, gives=self._whole)
+        else:
             graph, whole = in_graph
-            self._mode, self._name, self._value, self._gives = graph, "_scope", whole, whole
-        return super().__enter__()
+            block = during(graph, "_scope", whole, gives=whole)
+        self._blocks = (*self._blocks, block)
+        scope: str = block.__enter__()
+        return scope
+
+    def __exit__(self, *error: object) -> None:
+        *around, block = self._blocks
+        self._blocks = tuple(around)
+        block.__exit__(*error)
 
 
 def group(*inputs: Any, name: str | None = None) -> None:

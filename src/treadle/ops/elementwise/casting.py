@@ -62,7 +62,7 @@ CAST = register(
         _eager_cast,
         _grad_cast,
         elementwise_rule(lambda call, x: cast_expr(x, call.attrs["dtype"])),
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"cheap", "takes_rows"}),
     )
 )
 

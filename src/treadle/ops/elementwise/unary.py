@@ -150,7 +150,7 @@ _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
     ),
 }  # fmt: skip
 _CHEAP = frozenset({"cheap"})
-_TAGS = {"negative": _CHEAP | {"involution"}, "square": _CHEAP, "sign": _CHEAP}
+_TAGS = {"negative": _CHEAP | {"involution", "takes_rows"}, "square": _CHEAP, "sign": _CHEAP}
 _OPS = {
     name: (
         unary_op(name, eager, kinds, lower, gradient, tags=_TAGS.get(name, frozenset())),

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import ChainMap
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from treadle.core import errors, locks
-from treadle.core.context import context, home, placed, placing, recording, taping
+from treadle.core.context import context, home, placed, recording, taping
 from treadle.core.devices import HOST, Device
+from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.strategies import number_here
@@ -25,6 +25,7 @@ from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.random.ops import SCRAMBLE, SKIP
 from treadle.ops.registry import run
 from treadle.ops.state import Variable
+from treadle.ops.variable_creation import making_alone
 
 # The global seed that op seeds are combined with where none is set (TensorFlow's).
 _DEFAULT_SEED = 87654321
@@ -85,7 +86,7 @@ class _Streams:
             if found is None:
                 here = self.made.get((op_seed, HOST))
                 state = self.initial(op_seed) if here is None else here._numpy()
-                with recording(None), taping(()), placing(device):  # it outlives the scope
+                with making_alone(device):  # it outlives the scopes of whoever draws first
                     found = Stream(state, trainable=False, name="random_state")
                 found.op_seed = op_seed
                 self.made[op_seed, device] = found
@@ -144,19 +145,19 @@ def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
     return state
 
 
-@contextmanager
-def drawing_from(found: Mapping[int | None, Variable]) -> Iterator[None]:
-    """Random ops that this thread traces draw from these states, by op seed, in place of the
-    streams that all share. A program has a state to itself while it runs."""
-    before = getattr(_given, "streams", {})
-    _given.streams = ChainMap(found, before)  # type: ignore[arg-type]  # (nothing is put into it)
-    try:
-        yield
-    finally:
-        _given.streams = before
+class _Given(threading.local):
+    """What `drawing_from` gives this thread, by op seed."""
+
+    states: Mapping[int | None, Variable] = MappingProxyType({})
 
 
-_given = threading.local()  # `streams`: what `drawing_from` gives this thread
+_given = is_mode(_Given())
+
+
+def drawing_from(states: Mapping[int | None, Variable]) -> during:
+    """Random ops that this thread traces in the block draw from these states, by op seed, in place
+    of the streams that all share. A program has a state to itself while it runs."""
+    return during(_given, "states", {**_given.states, **states})
 
 
 def check_seed(seed: Any) -> None:
@@ -176,9 +177,9 @@ def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
     """A state for one random op from the global stream, or from that of an op seed."""
     check_seed(op_seed)
     number = None if op_seed is None else int(op_seed)
-    given: Mapping[int | None, Variable] = getattr(_given, "streams", {})
-    if number in given:
-        return advance(given[number], shape)
+    given = _given.states.get(number)
+    if given is not None:
+        return advance(given, shape)
     device = HOST if context.recorder is not None else placed() or home()
     replica = number_here()
     stream = streams.variable((number, replica) if replica else number)

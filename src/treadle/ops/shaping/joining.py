@@ -74,8 +74,10 @@ def _infer_concat(*specs: TensorSpec, axis: int) -> TensorSpec:
                 dims[axis] = dims[axis] + dim
             elif isinstance(dim, int) and isinstance(dims[position], int) and dim != dims[position]:
                 raise errors.InvalidArgumentError(
-                    None, None, f"dim {position} differs: {dims[position]} and {dim}"
-                )
+                    None, None,
+                    f"Dimensions of inputs should match: dim {position} is {dims[position]} in one "
+                    f"and {dim} in another",
+                )  # fmt: skip
             elif isinstance(dim, int):
                 dims[position] = dim
     return TensorSpec(dims, specs[0].dtype)

@@ -266,11 +266,12 @@ def _define_vector_loop(module: Module, kind: str, element: str, lanes: int) -> 
 
 def first_lanes(fn: Function, count: Word, lanes: int) -> str:
     """The mask of the first `count` of the lanes."""
-    one = fn.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
-    zeros = f"<{lanes} x i32> zeroinitializer"
-    every = fn.value(f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, {zeros}")
-    numbers = ", ".join(f"i64 {i}" for i in range(lanes))
-    return fn.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
+    kind = f"<{lanes} x i32>"
+    narrow = fn.value(f"trunc i64 {fn.min(count, lanes)} to i32")
+    one = fn.value(f"insertelement {kind} poison, i32 {narrow}, i64 0")
+    every = fn.value(f"shufflevector {kind} {one}, {kind} poison, {kind} zeroinitializer")
+    numbers = ", ".join(f"i32 {i}" for i in range(lanes))
+    return fn.value(f"icmp slt {kind} <{numbers}>, {every}")
 
 
 def _vector_step(

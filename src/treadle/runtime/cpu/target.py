@@ -12,6 +12,7 @@ from typing import Any
 
 from treadle.core import locks
 from treadle.core.digests import digest
+from treadle.core.interrupts import is_mode
 from treadle.core.object_cache import default_cache
 from treadle.core.records import record
 from treadle.runtime.cpu.amx_permission import may_use_amx
@@ -183,11 +184,10 @@ _in_use: list[Target] = []  # the innermost `using` last
 class _Written(threading.local):
     """The machines that this thread writes code for without running it, the innermost last."""
 
-    def __init__(self) -> None:
-        self.targets: list[Target] = []
+    targets: tuple[Target, ...] = ()
 
 
-_written = _Written()
+_written = is_mode(_Written())
 
 
 def host() -> Target:
@@ -226,20 +226,23 @@ class using:
             run: otherwise code is only written: nothing that is made here can be called.
         """
         self.target = runs_here(target) if run else target
-        self._list = _in_use if run else _written.targets
+        self._runs = run
 
     def __enter__(self) -> Target:
-        self._settle()
-        self._list.append(self.target)
+        if self._runs:
+            settle()
+            _in_use.append(self.target)
+        else:
+            _written.targets = (*_written.targets, self.target)
         return self.target
 
     def __exit__(self, *exc: object) -> None:
-        self._settle()
-        self._list.remove(self.target)
-
-    def _settle(self) -> None:
-        if self._list is _in_use:
+        if self._runs:
             settle()
+            innermost = max(i for i, target in enumerate(_in_use) if target is self.target)
+            del _in_use[innermost]
+        else:
+            _written.targets = _written.targets[:-1]
 
 
 def is_only_written() -> bool:

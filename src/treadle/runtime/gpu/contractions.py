@@ -254,7 +254,7 @@ def write_tiles(w: Writer, contraction: Contraction, tile: Tile, scratch: str) -
     w.close()
     _unrolled(w, each[0])
     _unrolled(w, each[1])
-    w.line("sums[u][v] = td_add(sums[u][v], td_mul(own_left[u], own_right[v]));")
+    w.line("sums[u][v] = td_fma(own_left[u], own_right[v], sums[u][v]);")
     for _ in range(3):
         w.close()
     w.line("__syncthreads();")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import logging
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,21 +15,23 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors, locks
+from treadle.core.digests import Digest
+from treadle.core.object_cache import default_cache
 from treadle.runtime.gpu import discovery
 from treadle.runtime.gpu.conditionals import KERNEL, NAME, Conditionals, has_conditionals
-from treadle.runtime.gpu.cublas import Cublas, cublas_library
+from treadle.runtime.gpu.cublas import Cublas, CublasError, cublas_library
 from treadle.runtime.gpu.cublas_lt import CublasLt
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn, Plan, cudnn_of, has_cudnn
 from treadle.runtime.gpu.driver import Array, CannotRecord, Needs, Recording, Work
 from treadle.runtime.gpu.finish import Ends
-from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
+from treadle.runtime.gpu.kernels import OPTIONS, PRELUDE, KernelCode, Stage
 from treadle.runtime.gpu.launches import pointers_to
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.product import Product
 from treadle.runtime.schedule.facts import Unsupported
 
+_LOG = logging.getLogger("treadle")
 _DLPACK_CUDA = 2  # the protocol's number of CUDA devices
-OPTIONS = ("--std=c++17",)
 SHARED_AT_FIRST = 48 << 10  # bytes that a block has without asking, on all devices of CUDA
 CUBLAS_WORKSPACE = 32 << 20  # bytes: what cuBLAS's documentation advises for the newest devices
 
@@ -120,6 +123,9 @@ class CupyDriver:
     @contextmanager
     def active(self) -> Iterator[None]:
         with self.device, self.stream:
+            # Entering a device calls CUDA only where another one is current, and so leaves a new
+            # thread without a context, which calls of the driver's library need.
+            self.device.use()
             yield
 
     @contextmanager
@@ -309,10 +315,8 @@ class CupyDriver:
         return values, vectors
 
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
-        text = "\n".join([PRELUDE.read_text(), *(code.text for code in codes)])
-        module = self.library.RawModule(code=text, options=OPTIONS, backend="nvrtc")
         try:
-            return [[self._function(module, s) for s in code.stages] for code in codes]
+            module = self._module("\n".join([PRELUDE.read_text(), *(code.text for code in codes)]))
         except self.library.cuda.compiler.CompileException as error:
             raise Unsupported(f"NVRTC refuses a kernel: {error}") from None
         except (ImportError, OSError, RuntimeError) as error:  # in CuPy's words
@@ -320,12 +324,31 @@ class CupyDriver:
                 raise
             text = f'NVRTC must compile kernels (of pip install "treadle[cuda12]"): {error}'
             raise errors.UnavailableError(None, None, text) from None
+        return [[self._function(module, s) for s in code.stages] for code in codes]
+
+    def _module(self, text: str) -> Any:
+        """The functions of a text in CUDA C, which another process may have compiled.
+
+        CuPy's `RawModule` lets the compiler take numbers below the normal ones for zeros. The
+        function below it does not, and keeps nothing on disk: so this does.
+        """
+        cuda, cache = self.library.cuda, default_cache()
+        versions = self.library.__version__, cuda.nvrtc.getVersion(), self.gpu.architecture, OPTIONS
+        key = Digest(f"{versions}\n{text}").text
+        code = cache.load("cubin", key)
+        if code is None:
+            code, _ = cuda.compiler.compile_using_nvrtc(text, OPTIONS)
+            cache.store("cubin", key, code)
+        module = cuda.Module()
+        module.load(code)
+        return module
 
     def _function(self, module: Any, stage: Stage) -> Any:
-        kernel = module.get_function(stage.name)
+        function = module.get_function(stage.name)
         if stage.shared > SHARED_AT_FIRST:
-            kernel.max_dynamic_shared_size_bytes = stage.shared
-        return kernel.kernel
+            asked = self.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.driver.funcSetAttribute(function.ptr, asked, stage.shared)
+        return function
 
     def needs(self, function: Any) -> Needs:
         asked = self.driver.funcGetAttribute
@@ -349,9 +372,8 @@ class CupyDriver:
     @locks.cached_property
     def conditionals(self) -> Conditionals | None:
         """None where the compiler is too old for them."""
-        module = self.library.RawModule(code=KERNEL, options=OPTIONS, backend="nvrtc")
         try:
-            decide = module.get_function(NAME).kernel
+            decide = self._module(KERNEL).get_function(NAME)
         except self.library.cuda.compiler.CompileException:
             return None
 
@@ -373,6 +395,11 @@ class CupyDriver:
             raise CannotRecord("NVRTC does not know conditional nodes")
         return self.conditionals
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        calls = self.runtime.CUDARuntimeError, self.driver.CUDADriverError, CublasError
+        return CannotRecord, *calls
+
     def begin_recording(self) -> None:
         if self.gpu.decides:
             self.conditionals  # noqa: B018  its kernel is loaded outside of recordings
@@ -381,7 +408,8 @@ class CupyDriver:
     def end_recording(self) -> Recording | None:
         try:
             return CupyRecording(self.stream.end_capture(), self.stream)
-        except self.runtime.CUDARuntimeError:  # something that cannot be recorded ended it
+        except self.runtime.CUDARuntimeError as error:  # something that cannot be recorded ended it
+            _LOG.warning("CUDA has no graph of what a stream records: %s", error)
             return None
 
 

@@ -254,6 +254,11 @@ class Driver(Protocol):
     def synchronize(self) -> None:
         """Wait until the device has done everything."""
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What is raised where some work cannot be recorded: `end_recording` is to be called, and
+        the work to be done without."""
+
     def begin_recording(self) -> None:
         """Record what is asked for from now on by this thread, instead of doing it."""
 

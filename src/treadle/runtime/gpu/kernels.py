@@ -27,9 +27,14 @@ from treadle.runtime.gpu.stages import Memory, Scratch, Stage, levels_of
 from treadle.runtime.gpu.writer import Function, Writer, kernel_head
 from treadle.runtime.schedule.facts import Unsupported
 
-__all__ = ["PRELUDE", "Arguments", "KernelCode", "Stage", "kernel_code"]
+__all__ = ["OPTIONS", "PRELUDE", "Arguments", "KernelCode", "Stage", "kernel_code"]
 
 PRELUDE = Path(__file__).with_name("prelude.cuh")
+# What every compiler of kernels is told. A product and a sum are rounded one after the other, as on
+# a processor: where the compiler joins some of them, what one kernel computes again differs from
+# what another has stored, and an element no longer equals the greatest of its row. Kernels ask for
+# joined ones (`td_fma`) where only speed depends on it.
+OPTIONS = ("--std=c++17", "--fmad=false")
 
 
 @record(frozen=True, eq=False)

@@ -134,6 +134,10 @@ TD_DEVICE float td_mul(float x, float y) { return x * y; }
 TD_DEVICE double td_add(double x, double y) { return x + y; }
 TD_DEVICE double td_sub(double x, double y) { return x - y; }
 TD_DEVICE double td_mul(double x, double y) { return x * y; }
+// A product that is added, rounded once where the device has one instruction for both.
+template <typename T> TD_DEVICE T td_fma(T x, T y, T z) { return td_add(td_mul(x, y), z); }
+TD_DEVICE float td_fma(float x, float y, float z) { return fmaf(x, y, z); }
+TD_DEVICE double td_fma(double x, double y, double z) { return fma(x, y, z); }
 
 // Division by 0 gives 0, and the least integer divided by -1 itself.
 template <typename T> TD_DEVICE T td_truncdiv(T x, T y) {

@@ -16,7 +16,7 @@ from treadle.ops.collections.lists import LIST_ADD
 from treadle.runtime.executable import Executable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.gpu.description import Description
-from treadle.runtime.gpu.driver import CannotRecord, Memory, Recording
+from treadle.runtime.gpu.driver import Memory, Recording
 from treadle.runtime.gpu.finish import finishing
 from treadle.runtime.gpu.host_numbers import HostNumber
 from treadle.runtime.gpu.launches import (
@@ -29,6 +29,7 @@ from treadle.runtime.gpu.launches import (
 )  # fmt: skip
 from treadle.runtime.gpu.memory import Buffer, Copied, DeviceStorage
 from treadle.runtime.gpu.one_block import block_code, fits_one_block
+from treadle.runtime.gpu.recorded import recorded
 from treadle.runtime.gpu.recorded_control import is_decided_late
 from treadle.runtime.gpu.routines import (
     Form,
@@ -324,9 +325,9 @@ class GpuProgram(Executable):
         key = (precision.tensor_float, *run.key()) if self.is_recorded else ()  # products keep it
         way = self._agreed(self._way(key), "the way of a call")
         if way is _Way.RECORD:
-            recorded = self._recorded(run)
-            if self._agreed(recorded is not None, "a recording"):
-                self.recordings[key] = recorded
+            made = self._recorded(run)
+            if self._agreed(made is not None, "a recording"):
+                self.recordings[key] = made
             else:  # a device cannot record such work
                 self.is_recorded = False
                 way = _Way.WORK
@@ -334,10 +335,10 @@ class GpuProgram(Executable):
             if self.stretches is None or not self._in_stretches(self.stretches, run):
                 self._work(run)
             return
-        recorded = self.recordings[key]
-        assert recorded is not None
+        recording = self.recordings[key]
+        assert recording is not None
         run.expect_verdict()
-        recorded.submit()
+        recording.submit()
         run.submitted = 1
 
     def _way(self, key: tuple[int, ...]) -> _Way:
@@ -383,18 +384,9 @@ class GpuProgram(Executable):
         run.block(self.block)
 
     def _recorded(self, run: Run) -> Recording | None:
-        driver = self.storage.driver
         run.begin()
         run.reserve_scratch()
-        driver.begin_recording()
-        run.is_recorded = True
-        try:
-            run.block(self.block)
-        except CannotRecord:
-            return None
-        finally:
-            run.is_recorded = False
-            recording = driver.end_recording()
+        recording = recorded(run, lambda: run.block(self.block))
         return None if recording is None else Kept(recording, run)
 
     # -- the status ------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ the same in all calls with the same addresses and sizes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Extent
-from treadle.runtime.gpu.driver import CannotRecord, Recording
+from treadle.runtime.gpu.driver import Recording
+from treadle.runtime.gpu.recorded import recorded
 from treadle.runtime.gpu.routines.exchanges import ExchangeRoutine
 from treadle.runtime.schedule.steps import (
     Block,
@@ -164,27 +166,15 @@ class KeptStretches:
                 run.steps([item])
                 continue
             if item not in self.recordings:
-                self.recordings[item] = _recorded(run, item)
+                before = run.submitted
+                self.recordings[item] = recorded(run, partial(run.steps, item.steps))
+                run.submitted = before
             recording = self.recordings[item]
             if recording is None:  # the device cannot record such work
                 run.steps(item.steps)
             else:
                 recording.submit()
                 run.submitted += 1
-
-
-def _recorded(run: Run, stretch: Stretch) -> Recording | None:
-    driver, before = run.driver, run.submitted
-    driver.begin_recording()
-    run.is_recorded = True
-    try:
-        run.steps(stretch.steps)
-    except CannotRecord:
-        return None
-    finally:
-        run.is_recorded, run.submitted = False, before
-        recording = driver.end_recording()
-    return recording
 
 
 def _launches_in(stretches: Stretches) -> Collection[Step]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from treadle.runtime.gpu.driver import Needs
-from treadle.runtime.gpu.kernels import PRELUDE
+from treadle.runtime.gpu.kernels import OPTIONS, PRELUDE
 
 
 class Compiled(NamedTuple):
@@ -77,7 +77,7 @@ class Nvcc:
         with tempfile.TemporaryDirectory() as folder:
             source, made = Path(folder) / "kernels.cu", Path(folder) / "made"
             source.write_text(whole(text))
-            options = ["-cubin", "-w", "-Xptxas=-v", "--keep", f"--keep-dir={folder}"]
+            options = [*OPTIONS, "-cubin", "-w", "-Xptxas=-v", "--keep", f"--keep-dir={folder}"]
             command = [self.path, f"-arch={architecture}", *options, f"-o={made}", str(source)]
             found = subprocess.run(command, capture_output=True, text=True)
             if found.returncode:
@@ -99,7 +99,7 @@ class Nvrtc:
         program = ctypes.c_void_p()
         source = whole(text).encode()
         self._do("CreateProgram", ctypes.byref(program), source, b"k.cu", 0, None, None)
-        options = [f"--gpu-architecture={architecture}", "-w", "--ptxas-options=-v"]
+        options = [*OPTIONS, f"--gpu-architecture={architecture}", "-w", "--ptxas-options=-v"]
         given = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
         try:
             refused = self.library.nvrtcCompileProgram(program, len(options), given)

@@ -18,7 +18,7 @@ from treadle.compat.graph_messages import message
 from treadle.compat.v1 import metrics, summary
 from treadle.compat.v1 import train as training
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.data import Dataset
+from treadle.compat.v1.data import Dataset, make_initializable_iterator
 from treadle.compat.v1.estimator.exporting import (
     ExportOutput,
     PredictOutput,
@@ -185,8 +185,8 @@ class Estimator:
         offered = {"mode": mode, "params": self.params, "config": self._config}
         found = _given(input_fn, **offered)
         opening = None
-        if isinstance(found, Dataset):
-            iterator = found.make_initializable_iterator()
+        if isinstance(found, Dataset | td.data.Dataset):
+            iterator = make_initializable_iterator(found)
             opening = iterator.initializer
             found = iterator.get_next()
         if isinstance(found, tuple):

@@ -27,6 +27,7 @@ class EvalSpec(NamedTuple):
 
     Attributes:
         exporters: one or several `Exporter`, which export the models that were evaluated.
+        start_delay_secs: accepted: the process that trains evaluates, and begins with training.
     """
 
     input_fn: Callable[..., Any]
@@ -58,21 +59,23 @@ def _exporters(spec: EvalSpec) -> list[Exporter]:
 
 
 class _Evaluating(training.CheckpointSaverListener):
-    """Evaluates when a checkpoint was written."""
+    """Evaluates when a checkpoint was written, but for the first one, of the untrained model, and
+    for that of the last step (`max_steps`), after which `train_and_evaluate` does it."""
 
     def __init__(self, estimator: Estimator, spec: EvalSpec, max_steps: int | None) -> None:
-        self._estimator, self._spec, self._at = estimator, spec, time.time()
-        self._exporters, self._last = _exporters(spec), max_steps
-        self._first = True
+        self._estimator, self._spec = estimator, spec
+        self._exporters, self._last_step = _exporters(spec), max_steps
+        self._evaluated = time.time()  # when it was done last
+        self._is_first = True
 
     def after_save(self, session: Any, global_step_value: int) -> None:
-        if self._first:
-            self._first = False
+        if self._is_first:
+            self._is_first = False
             return
-        is_last = self._last is not None and global_step_value >= self._last
-        if not is_last and time.time() - self._at >= self._spec.throttle_secs:
+        is_last = self._last_step is not None and global_step_value >= self._last_step
+        if not is_last and time.time() - self._evaluated >= self._spec.throttle_secs:
             self.evaluate(False)
-            self._at = time.time()
+            self._evaluated = time.time()
 
     def evaluate(self, is_final: bool) -> tuple[Any, list[Any]]:
         """The metrics, and what the exporters gave."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 from treadle.compat.graph_messages import message
@@ -11,6 +10,7 @@ from treadle.compat.v1 import logging
 from treadle.compat.v1.functions import executing_eagerly
 from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.summary.graphs import graph_message
+from treadle.core import locks
 from treadle.core.errors import DataLossError
 from treadle.core.origin import at, user_origin
 from treadle.summary.event_file import EventFile
@@ -146,7 +146,7 @@ def _bytes_of(given: Any) -> bytes:
 class FileWriterCache:
     """Writers by their folders."""
 
-    _lock = threading.RLock()
+    _lock = locks.reentrant_lock()
     _found: dict[str, FileWriter] = {}
 
     @staticmethod

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import product
 
 from treadle.runtime.cpu.depthwise.lanes import Lanes, each_vector, fills_vectors
-from treadle.runtime.cpu.library_text import fills_lines
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.target import Target
 
@@ -20,16 +19,25 @@ def add_weighing(module: Module, element: str, multiplier: int) -> None:
     Where `past` is 1 stores go past the caches, for a y whose pixels begin at cache lines.
     Steps are bytes from pixel to pixel, `taps` a table of pairs of byte offsets into x and f.
     """
-    counts = _pixels(module.target)
+    counts = _pixels(module.target, multiplier)
     for pixels in counts:
         _define_weigh(module, element, pixels, multiplier)
     _define_runs(module, "weigh", counts, _next_pixels, "i64 %pixels")
 
 
-def _pixels(target: Target) -> tuple[int, ...]:
-    """Outputs that are summed up together: as many as sums must be under way, then half as many."""
-    chains = target.tuning.chains
-    return tuple(chains >> i for i in range(chains.bit_length()))
+def _pixels(target: Target, multiplier: int) -> tuple[int, ...]:
+    """Pixels that are summed up together: with the vectors of each so many that as many sums are
+    under way as must be, then half as many."""
+    most = max(1, target.tuning.chains // _vectors_of_a_line(target, multiplier))
+    return tuple(most >> i for i in range(most.bit_length()))
+
+
+def _vectors_of_a_line(target: Target, multiplier: int) -> int:
+    """Vectors of a pixel that are summed up together, at least: a cache line of them, so that whole
+    lines are stored at a time. One, where the lanes of vectors repeat channels in patterns."""
+    if multiplier > 1:
+        return 1
+    return max(1, target.tuning.line // target.tuning.vector_bytes)
 
 
 def add_correlation(module: Module, element: str, multiplier: int) -> None:
@@ -102,18 +110,21 @@ def _define_weigh(module: Module, element: str, pixels: int, multiplier: int) ->
             ]
 
         first = vectors[0]
+        bytes_ = len(vectors) * first.width * first.size
         zero = "zeroinitializer" if first.width > 1 else "0.0"
         sums = _sums(fn, first, [zero] * (pixels * len(vectors)), "%count", step)
         places = [fn.offset("%y", fn.mul("%y_step", p), "i8") for p in range(pixels)]
         stores = list(zip(sums, product(places, vectors), strict=True))
         whole = first.width > 1 and not first.mask and fills_vectors(first.width, multiplier)
-        if fills_lines(module.target) and whole:
+        if whole and module.target.is_x86 and bytes_ % module.target.tuning.line == 0:
             _store_past(fn, stores)
             return
         for total, (place, vector) in stores:
             vector.store(total, place)
 
-    each_vector(fn, element, body, multiplier, max(1, module.target.tuning.chains // 2 // pixels))
+    least = _vectors_of_a_line(module.target, multiplier)
+    together = max(least, module.target.tuning.chains // 2 // pixels)
+    each_vector(fn, element, body, multiplier, together)
     fn.emit("ret void")
     fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
 

@@ -97,7 +97,7 @@ class Lanes:
         if self.mask:
             masked_store(self.fn, value, place, self.element, self.width, self.mask)
         else:
-            how = "64, !nontemporal !0" if past else str(self.size)
+            how = f"{self.width * self.size}, !nontemporal !0" if past else str(self.size)
             self.fn.emit(f"store {self.kind} {value}, ptr {place}, align {how}")
 
     def fma(self, a: str, b: str, c: str) -> str:

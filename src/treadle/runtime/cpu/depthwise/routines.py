@@ -24,7 +24,6 @@ from treadle.runtime.cpu.library_text import (
     ceil_divide,
     define_routine,
     define_shared_routine,
-    fills_lines,
     leave_if_stopped,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
@@ -96,7 +95,7 @@ def _weighing(fn: Function, w: Words, element: str, result: str, rows: Word) -> 
 
 def _fence(fn: Function, w: Words) -> None:
     """Write the fence after which other threads see the stores past the caches."""
-    if "past" in w and fills_lines(fn.module.target):
+    if "past" in w and fn.module.target.is_x86:
         fn.module.declare("void @llvm.x86.sse.sfence()")
         with fn.when(fn.compare("ne", w["past"], 0)):
             fn.emit("call void @llvm.x86.sse.sfence()")

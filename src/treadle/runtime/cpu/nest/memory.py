@@ -231,7 +231,7 @@ class Memory:
             last = self.vector.count - 1
             numbers = ", ".join(f"i32 {last - k}" for k in range(last + 1))
             kind = self.vector.wrap("i32")
-            return self.fn.value(f"icmp ult {kind} <{numbers}>, {self._limits[mask]}")
+            return self.fn.value(f"icmp slt {kind} <{numbers}>, {self._limits[mask]}")
         return self._turned(mask, "i1", self.vector.count)
 
     # ---- ends of rows, of known length
@@ -324,7 +324,8 @@ class Memory:
         narrow = self.fn.value(f"trunc i64 {bounded} to i32")
         limit = v.lanes32.splat(narrow, "i32")
         numbers = "<" + ", ".join(f"i32 {k}" for k in range(v.count)) + ">"
-        mask = self.fn.value(f"icmp ult {v.wrap('i32')} {numbers}, {limit}")
+        # A signed comparison is one instruction on every processor.
+        mask = self.fn.value(f"icmp slt {v.wrap('i32')} {numbers}, {limit}")
         self._limits[mask] = limit
         return mask
 

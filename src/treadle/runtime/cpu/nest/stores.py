@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 
 from treadle.core import dtypes
 from treadle.kernel.ir import Buffer, Expr, Load, Store, postorder
-from treadle.runtime.cpu.elements import is_selection
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.function import KernelFunction
 from treadle.runtime.cpu.nest.level import Level, Register
@@ -74,14 +73,14 @@ class Stores:
         self, store: Store, parts: list[str], base: Word, stride: Word, level: Level
     ) -> None:
         memory, dtype = self.code.memory, store.value.dtype
-        chooses = store.combine in ("min", "max") or _chooses(store)
+        rereads = store.combine in ("min", "max") or _reads_its_buffer(store)
         for copy, part in enumerate(parts):
             at = self.fn.add(base, self.fn.mul(stride, copy * self.code.shape.lanes))
             address = Address(self.code.pointers[store.buffer], at, stride)
             if store.combine != "set":
                 old = memory.load(address, dtype, level.mask)
                 part = self.code.vector.apply(store.combine, [old, part], [dtype] * 2, dtype)
-            if chooses:
+            if rereads:
                 part = self.code.vector.opaque(part, dtype)
             memory.store(part, address, dtype, level.mask, store.buffer in self.streamed)
 
@@ -103,8 +102,7 @@ def roots_of(stores: Sequence[Store]) -> list[Expr]:
     return [e for s in stores for e in s.roots]
 
 
-def _chooses(store: Store) -> bool:
-    """Whether the value is a selection that may be an element of the buffer itself."""
-    expressions = postorder([store.value])
-    reads = any(isinstance(e, Load) and e.buffer is store.buffer for e in expressions)
-    return reads and is_selection(store.value)
+def _reads_its_buffer(store: Store) -> bool:
+    """Whether the value is computed from elements of the buffer itself. It may be a selection of
+    one of them then, which many functions end with: tanh keeps tiny operands, for example."""
+    return any(isinstance(e, Load) and e.buffer is store.buffer for e in postorder([store.value]))

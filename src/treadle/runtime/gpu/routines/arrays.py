@@ -76,10 +76,9 @@ def _keys(library: Any, x: Any, zeros_equal: bool) -> Any:
         return x
     if x.dtype.kind == "i":
         return x.view(unsigned) ^ top
-    if zeros_equal:
-        x = x + x.dtype.type(0)
-    x = library.where(library.isnan(x), x.dtype.type(np.nan), x)
-    raw = x.view(unsigned)
+    raw = library.where(library.isnan(x), x.dtype.type(np.nan), x).view(unsigned)
+    if zeros_equal:  # by their bits: in arithmetic of the library small numbers are zeros, too
+        raw = library.where(raw == top, unsigned.type(0), raw)
     return library.where((raw & top) != 0, ~raw, raw | top)
 
 
@@ -93,9 +92,14 @@ def _elements(library: Any, keys: Any, dtype: Any) -> Any:
     return library.where((keys & top) != 0, keys ^ top, ~keys).view(dtype)
 
 
+def ordered_keys(library: Any, x: Any) -> Any:
+    """Unsigned integers that rise as the elements do, one for all that are equal and for NaN."""
+    return _keys(library, x, zeros_equal=True)
+
+
 def order_of(library: Any, x: Any, descending: bool = False) -> Any:
     """The places of the elements of rows in the order of a stable sort."""
-    keys = _keys(library, x, zeros_equal=True)
+    keys = ordered_keys(library, x)
     return library.argsort(~keys if descending else keys, axis=-1, kind="stable")
 
 

@@ -23,7 +23,7 @@ from treadle.ops.registry import Op
 from treadle.ops.special.neighbours import NEXTAFTER
 from treadle.ops.statistics.uniques import UNIQUE
 from treadle.runtime.gpu.driver import Driver
-from treadle.runtime.gpu.routines.arrays import order_of
+from treadle.runtime.gpu.routines.arrays import order_of, ordered_keys
 from treadle.runtime.gpu.routines.matrices import singular_values
 
 Arrays = Sequence[Any]
@@ -104,9 +104,11 @@ def _unique(driver: Driver, inputs: Arrays, attrs: Mapping[str, Any]) -> tuple[A
     integers = attrs["out_idx"].np_dtype
     x = x.view(np.uint8) if x.dtype.kind == "b" else x
     order = order_of(library, x)
-    rows = x[order]
+    keys = ordered_keys(library, x)[order]
     begins = library.ones(x.shape, np.bool_)
-    begins[1:] = rows[1:] != rows[:-1]
+    begins[1:] = keys[1:] != keys[:-1]
+    if x.dtype.kind == "f":  # NaN equals nothing
+        begins |= library.isnan(x[order])
     starts = library.nonzero(begins)[0]
     ends = library.append(starts[1:], x.shape[0])
     first = order[starts]
@@ -128,7 +130,21 @@ def _bitcast(driver: Driver, inputs: Arrays, attrs: Mapping[str, Any]) -> tuple[
 
 
 def _nextafter(driver: Driver, inputs: Arrays, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (driver.library.nextafter(*inputs),)
+    """By the bits of the numbers: the library's own takes those below the normal ones for zeros."""
+    library, (x, y) = driver.library, inputs
+    kind = np.dtype(f"i{x.dtype.itemsize}")
+    least, one, zero = kind.type(np.iinfo(kind).min), kind.type(1), kind.type(0)
+    # Integers that rise as the numbers do; -0.0 is 0, too.
+    start, end = (
+        library.where(bits < 0, -(bits & ~least), bits) for bits in (x.view(kind), y.view(kind))
+    )
+    step = library.where(end > start, one, library.where(end < start, -one, zero))
+    moved = start + step
+    negative = (moved < 0) | (moved == 0) & (start < 0)
+    bits = library.where(negative, -moved | least, moved)
+    bits = library.where(step == 0, y.view(kind), bits)
+    unknown = library.isnan(x) | library.isnan(y)
+    return (library.where(unknown, x.dtype.type(np.nan), bits.view(x.dtype)),)
 
 
 # op -> its function, the kinds of the dtypes that it serves, and the bytes of the shortest floats:
