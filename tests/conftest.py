@@ -153,21 +153,45 @@ def _collections_are_short() -> None:
 
 @pytest.fixture(autouse=True)
 def _settings_are_put_back() -> Iterator[None]:
-    """A setting that a test leaves changed would decide what later tests of its worker show, which
-    are others in every run: it fails the test that changed it."""
+    """A setting that a test leaves changed, of the process or of its thread, would decide what
+    later tests of its worker show, which are others in every run: it fails the test that changed
+    it."""
+    from treadle.core import interrupts
+    from treadle.core.keras_generation import generation
     from treadle.ops.random.state import streams
     from treadle.runtime.precision import precision
     from treadle.tracing import settings
 
     def values() -> list[tuple[Any, str, Any]]:
-        found: list[tuple[Any, str]] = [(streams, "need_seeds"), (precision, "tensor_float")]
+        found: list[tuple[Any, str]] = [
+            (streams, "need_seeds"), (precision, "tensor_float"), (generation, "is_2"),
+        ]  # fmt: skip
         found += [(settings, n) for n, x in vars(settings).items() if isinstance(x, bool | int)]
         return [(where, name, getattr(where, name)) for where, name in found]
 
-    before = values()
+    before, modes = values(), [(mode, vars(mode).copy()) for mode in interrupts._modes]
     yield
     after = values()
     for where, name, value in before:
         setattr(where, name, value)
     changed = [name for (_, name, old), (*_, new) in zip(before, after, strict=True) if new != old]
-    assert not changed, "the test left settings changed"
+    for mode, old in modes:
+        left = [name for name in vars(mode) if _is_left(mode, name, old)]
+        if left:
+            vars(mode).clear()
+            vars(mode).update(old)
+            changed += [f"{type(mode).__module__}.{name}" for name in left]
+    assert not changed, f"the test left settings changed: {changed}"
+
+
+# What counts how often something happened, or is made again from other modes.
+_NO_SETTINGS = {"counted", "doubts"}
+
+
+def _is_left(mode: Any, name: str, before: dict[str, Any]) -> bool:
+    """Whether an attribute of a mode is another one than it was."""
+    now, then = getattr(mode, name), before.get(name, getattr(type(mode), name, None))
+    if isinstance(now, tuple) and isinstance(then, tuple):
+        return len(now) != len(then) or any(a is not b for a, b in zip(now, then, strict=True))
+    is_plain = isinstance(now, bool | int | str) and isinstance(then, bool | int | str)
+    return name not in _NO_SETTINGS and (now != then if is_plain else now is not then)

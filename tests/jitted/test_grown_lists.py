@@ -366,3 +366,24 @@ def of_dicts(x: Any) -> Any:
 def test_changes_of_an_element_by_another_name_are_refused(function):
     with pytest.raises(TypeError, match="under a name of its own"):
         td.jit(function)(np.array([3, 1, 2, 5, 1]))
+
+
+@pytest.mark.parametrize(
+    "part", [(None, 2), (1, 3), (1, None), (-2, None), (2, 1), (None, None), (3, 9)]
+)
+def test_parts_of_a_list_that_grows_are_assigned(part):
+    """By as many items, by fewer and by more; `part` says where."""
+    start, stop = part
+
+    def spliced(x):
+        found = []
+        for v in x:
+            if v > 1.0:
+                found.append(v)
+        others = found[::-1]
+        found[start:stop] = others
+        found[start:stop] = [7.0]
+        return found
+
+    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert td.jit(spliced)(x) == spliced(x)

@@ -69,7 +69,7 @@ def exact_gradient(gradient: Gradient | None, x: Any) -> Any:
     spec = gradient_spec(x)
     if isinstance(spec, ListSpec) or gradient.dims == spec.dims:
         return gradient
-    return run(RESHAPE, gradient, shape=spec.dims)  # type: ignore[no-any-return]
+    return run(RESHAPE, gradient, shape=spec.dims)
 
 
 def bind_sources(params: Sequence[SymbolicTensor], outer: Sequence[Any]) -> None:

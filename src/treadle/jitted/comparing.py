@@ -156,9 +156,14 @@ def _ordered_parts(a: Sequence[Any], b: Sequence[Any], or_equal: bool) -> Any:
     """Part by part: a comparison of the last ones first."""
     found: Any = len(a) <= len(b) if or_equal else len(a) < len(b)
     for x, y in reversed(list(zip(a, b, strict=False))):
-        same = and_(_equality(x, y), lambda rest=found: rest)
-        found = or_(lambda x=x, y=y: truth_value(ordered(x, "<", y)), lambda same=same: same)
+        found = _is_before(x, y, found)
     return found
+
+
+def _is_before(x: Any, y: Any, behind: Any) -> Any:
+    """Whether a part decides, or where it does not, what the parts behind it say."""
+    same = and_(_equality(x, y), lambda: behind)
+    return or_(lambda: truth_value(ordered(x, "<", y)), lambda: same)
 
 
 def _listed(values: Any) -> Any:

@@ -358,7 +358,27 @@ class GrownList(TracedSequence):
         index = as_number(index)
         return convert_to_tensor(unwrapped_bound(select(index < 0, self.length + index, index)))
 
+    def _splice(self, part: slice, items: Any) -> None:
+        """``values[part] = items``.
+
+        Raises:
+            NotStaged: the part has gaps, or is from its end to its begin.
+        """
+        if part.step not in (None, 1):
+            raise NotStaged(
+                "a part of a list that grows in a loop or branch is assigned whose step is not 1: "
+                f"assign its items one by one{at(user_origin())}"
+            )
+        items = items.copy() if isinstance(items, TracedSequence) else list(items)
+        if isinstance(items, list):
+            items = of_python(items) if items else GrownList.of([], self.template)
+        bounds = [b if b is None else as_number(b) for b in (part.start, part.stop)]
+        self._changed(list_functions.spliced, *bounds, items)
+
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self._splice(index, value)
+            return
         position = self._position(index)
         leaves = self.template.tensors(value)
         self.parts = [

@@ -67,6 +67,27 @@ def count(values: Any, item: Any) -> Any:
     return found
 
 
+def spliced(values: Any, start: Any, stop: Any, items: Any) -> Any:
+    """``values[start:stop] = items``; the positions may be None."""
+    size, count = len(values), len(items)
+    begin = 0 if start is None else min(max(_place(start, size), 0), size)
+    end = size if stop is None else min(max(_place(stop, size), begin), size)
+    longer = count - (end - begin)
+    if longer > 0:
+        for _ in range(longer):
+            values.append(items[0])
+        for k in range(size - end):
+            values[size + longer - 1 - k] = values[size - 1 - k]
+    elif longer < 0:
+        for k in range(size - end):
+            values[end + longer + k] = values[end + k]
+        for _ in range(-longer):
+            values.pop()
+    for k in range(count):
+        values[begin + k] = items[k]
+    return values, None
+
+
 def turned(values: Any) -> Any:
     size = len(values)
     for i in range(size // 2):

@@ -232,6 +232,11 @@ class Row(TracedSequence):
         self._changed(pool_functions.refilled, ordered)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            raise NotStaged(
+                "a part of a list in a list or dict of the run is assigned: assign its items one "
+                f"by one{at(user_origin())}"
+            )
         self._changed(pool_functions.replaced, as_number(index), self._element(value))
 
     def __iadd__(self, values: Any) -> Row:

@@ -342,7 +342,7 @@ _BY_NAME: dict[str, type[Initializer]] = {
     name: value
     for name, value in list(globals().items())
     if isinstance(value, type) and issubclass(value, Initializer) and name[0] != "_"
-}
+} | {"one": Ones, "zero": Zeros}
 
 
 def get(identifier: Any) -> Any:

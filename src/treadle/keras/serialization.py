@@ -144,9 +144,17 @@ def arguments_of(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> d
     return found
 
 
+def has_unnamed_arguments(value: Any, args: tuple[Any, ...]) -> bool:
+    """Whether an object was made with arguments by position that its constructor has no names for,
+    and passes on to its base class."""
+    parameters = inspect.signature(type(value).__init__).parameters.values()
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(args) >= len(named)  # the first one is the object
+
+
 def takes(kind: type, name: str) -> bool:
     """Whether a class can be made with an argument of that name."""
-    if name in getattr(kind, "_keywords", ()):
+    if name in getattr(kind, "_weight_keywords", ()):
         return True
     for base in kind.__mro__:
         if "__init__" not in vars(base):

@@ -22,6 +22,7 @@ from treadle.ops.elementwise import arithmetic, bitcast, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.function_names import BINARY, UNARY
 from treadle.ops.indexing import common_shapes, gather, scatter, segments
+from treadle.ops.indexing.bad_positions import is_ignored
 from treadle.ops.linalg import matrices
 from treadle.ops.nn import compositions, softmax
 from treadle.ops.reductions import reduction, scan
@@ -134,7 +135,7 @@ def _gather_nd(
 ) -> Any:  # fmt: skip
     if batch_dims:
         raise ValueError(f"gather_nd of ragged tensors has no batch_dims{at(user_origin())}")
-    if scatter.is_ignored(bad_indices_policy):
+    if is_ignored(bad_indices_policy):
         raise ValueError(
             f"gather_nd of ragged tensors has no bad_indices_policy {bad_indices_policy!r}"
             f"{at(user_origin())}"

@@ -269,6 +269,39 @@ def small_names(tf):
 
 
 @program
+def scopes_of_names_within_themselves(tf):
+    scope, names = tf.name_scope("a"), []
+
+    def note():
+        names.append(tf.Variable(1.0, name="v").name)
+
+    with scope:
+        with scope:
+            note()
+        note()
+    note()
+    with tf.name_scope("b"), scope:
+        note()
+    note()
+    return names
+
+
+@program
+def creators_hear_nothing_of_random_numbers(tf):
+    made = []
+
+    def creator(next_creator, **kwargs):
+        made.append(kwargs["name"])
+        return next_creator(**kwargs)
+
+    with tf.variable_creator_scope(creator):
+        tf.random.uniform([2], seed=3)
+        tf.function(lambda: tf.random.normal([2]))()
+        list(tf.data.Dataset.range(2).map(lambda x: tf.random.uniform([])))
+    return made
+
+
+@program
 def creators_of_variables(tf):
     calls = []
 

@@ -25,7 +25,7 @@ NAMES = {
     "cupy.cuda.Stream": [
         "__enter__", "__exit__", "synchronize", "begin_capture", "end_capture", "ptr", "wait_event",
     ],
-    "cupy.cuda.Event": ["record", "synchronize"],
+    "cupy.cuda.Event": ["record", "synchronize", "done"],
     "cupy.cuda.PinnedMemoryPointer": ["ptr"],
     "cupy.cuda.Graph": ["launch"],
     "cupy.cuda.Function": ["ptr"],
@@ -163,7 +163,7 @@ class Cupy:
         self.calls: list[tuple[Any, ...]] = []
         self.room, self.kept = room, 0
         self.refuses: Exception | None = None  # what the compiler says
-        self.recordable = True
+        self.recordable = self.done = True  # whether events have happened
         self.deciders: set[int] = set()  # kernels that hand conditional nodes their numbers
         cupy = self
 
@@ -238,6 +238,10 @@ class Cupy:
 
             def synchronize(self) -> None:
                 cupy.calls.append(("event ends", self.number))
+
+            @property
+            def done(self) -> bool:
+                return cupy.done
 
         class MemoryPointer:
             def __init__(self, memory: Any, offset: int) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -19,7 +20,14 @@ import pytest
 
 import treadle as td
 from tests.config.test_devices import fresh  # noqa: F401
-from tests.runtime.gpu.made_up_cupy import INSTANCES, NAMES, CompileException, Cupy, Nccl
+from tests.runtime.gpu.made_up_cupy import (
+    INSTANCES,
+    NAMES,
+    PROPERTIES,
+    CompileException,
+    Cupy,
+    Nccl,
+)
 from treadle.core import errors
 from treadle.core.object_cache import ObjectCache
 from treadle.kernel.ir import Axis, Buffer, Kernel, apply, load, store
@@ -138,9 +146,43 @@ def test_arrays_of_others(cupy: Cupy) -> None:
     assert cupy.calls == [  # after what the caller's stream has to do
         ("device", 0), ("event", 1, 0), ("wait", driver.stream.ptr, 1), ("device ends", 0),
     ]  # fmt: skip
-    assert (address, dtype, shape) == (owner.ctypes.data, np.dtype(np.int32), (2, 3))
+    assert (address, dtype, shape) == (owner.array.ctypes.data, np.dtype(np.int32), (2, 3))
     theirs.place = (2, 1)
     assert driver.imported(theirs) is None
+
+
+def test_arrays_of_others_stay_as_long_as_the_device_may_read_them(
+    driver: CupyDriver, cupy: Cupy
+) -> None:
+    """Their libraries use the memory for something else at once."""
+
+    def living(count: int) -> list[Any]:
+        made = [np.arange(n + 1, dtype=np.int32).view(External) for n in range(count)]
+        owners = [driver.imported(each) for each in made]
+        return [weakref.ref(each) for each in made if owners]  # the tensors over them end here
+
+    first = living(2)
+    assert all(r() is not None for r in first)
+    cupy.done = False
+    second = living(1)
+    assert all(r() is not None for r in [*first, *second])
+    cupy.done = True
+    living(1)
+    assert [r() for r in first] == [None, None]
+    driver.synchronize()
+    assert second[0]() is None and not driver.guests.ended and not driver.guests.leaving
+
+
+def test_memory_that_the_device_reads_late_is_waited_for(
+    cupy: Cupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROPERTIES, "pageableMemoryAccess", 1)
+    made = CupyDriver(0)
+    memory = made.allocate(64)
+    cupy.calls.clear()
+    made.upload(memory.address, np.zeros(16, np.float32))
+    stream = made.stream.ptr
+    assert cupy.calls == [("memcpy", 1, 64, stream), ("synchronize", stream)]
 
 
 def test_memory(driver: CupyDriver) -> None:

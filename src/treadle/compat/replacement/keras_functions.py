@@ -66,7 +66,7 @@ def _history(self: KerasTensor) -> KerasHistory:
     if node is None:
         raise AttributeError("_keras_history")
     results = [id(result) for result in node.results]
-    return KerasHistory(node.layer, node.layer._nodes.index(node), results.index(id(self)))
+    return KerasHistory(node.layer, node.layer._call_nodes.index(node), results.index(id(self)))
 
 
 def _claim(value: KerasTensor, dtype: Any) -> Any:

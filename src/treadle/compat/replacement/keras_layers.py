@@ -59,7 +59,7 @@ def _add_loss_of_model(self: Layer, loss: KerasTensor) -> None:
     Raises:
         ValueError: it is not a functional model.
     """
-    network = getattr(self, "_network", None)
+    network = getattr(self, "_layer_network", None)
     if network is None:
         raise ValueError(
             f"add_loss: {loss!r} has no value, and {type(self).__name__} {self.name!r} is no model "
@@ -157,7 +157,7 @@ def _compute_output_signature(self: Layer, input_signature: Any) -> Any:
 def _is_graph_network(self: Model) -> bool:
     """Whether the order of the layers is known: the model was made of inputs and outputs, or is a
     `Sequential` that knows its input."""
-    return self._network is not None
+    return self._layer_network is not None
 
 
 def _reset_states(self: Model) -> None:
@@ -172,7 +172,7 @@ def _names_of(which: str) -> property:
     """The names of the layers that give a model's inputs or outputs; None where it has none."""
 
     def names(self: Model) -> list[str] | None:
-        ends = None if self._network is None else getattr(self._network, which)
+        ends = None if self._layer_network is None else getattr(self._layer_network, which)
         return None if ends is None else [str(tensor.node.layer.name) for tensor in ends]
 
     return property(names)

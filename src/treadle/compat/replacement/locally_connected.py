@@ -65,11 +65,11 @@ class _LocallyConnected(Windowed):
 
     kernel: Any
     bias: Any
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "filters", "kernel_size", "activation", "use_bias", "activity_regularizer",
         "implementation",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -105,31 +105,31 @@ class _LocallyConnected(Windowed):
         self._outputs = self._ordered(self._places, self.filters)
         self._build_kernel(space, channels)
         shape = (*self._places, self.filters)
-        self.bias = self._add("bias", shape) if self.use_bias else None
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        self.bias = self._own_weight("bias", shape) if self.use_bias else None
+        self.input_spec = InputSpec(ndim=self._spatial_rank + 2, axes={self._channel_axis: channels})
 
     def _build_kernel(self, space: Place, channels: int) -> None:
         if self.implementation == 1:
             count, inside = int(np.prod(self._places)), int(np.prod(self.window))
-            self.kernel = self._add("kernel", (count, inside * channels, self.filters))
+            self.kernel = self._own_weight("kernel", (count, inside * channels, self.filters))
             return
         used = np.zeros((*space, *self._places), np.float32)
         for place, positions in self._connected(space):
             seen: Any = (*np.ix_(*positions), *place)
             used[seen] = 1.0
-        before, after = self.rank, 2 * self.rank + 1
+        before, after = self._spatial_rank, 2 * self._spatial_rank + 1
         if not self._channels_last:
-            before, after = 0, self.rank + 1
+            before, after = 0, self._spatial_rank + 1
         mask = np.expand_dims(np.expand_dims(used, before), after)
         if self.implementation == 2:
             self._mask = mask
-            self.kernel = self._add("kernel", (*self._inputs, *self._outputs))
+            self.kernel = self._own_weight("kernel", (*self._inputs, *self._outputs))
             return
         all_pairs = np.broadcast_to(mask, (*self._inputs, *self._outputs)).reshape(
             int(np.prod(self._inputs)), int(np.prod(self._outputs))
         )
         self._pairs = np.argwhere(all_pairs.T)  # by outputs, and for each by inputs
-        self.kernel = self._add("kernel", (len(self._pairs),))
+        self.kernel = self._own_weight("kernel", (len(self._pairs),))
 
     def _connected(self, space: Place) -> Iterator[tuple[Place, list[range]]]:
         """Each place, and the positions along each axis that its window sees."""

@@ -92,8 +92,8 @@ class Distiller(Model):
             raise ValueError(f"metrics must be a list or tuple, got {type(metrics)}")
         self._student_loss = loss_of(loss)
         super().compile(optimizer=optimizer, loss=None, metrics=metrics, **kwargs)
-        assert self._compiled is not None
-        self._compiled.arguments["loss"] = loss
+        assert self._compiled_setup is not None
+        self._compiled_setup.arguments["loss"] = loss
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """What the student gives."""

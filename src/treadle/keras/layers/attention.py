@@ -43,7 +43,7 @@ class Attention(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = ("use_scale", "score_mode", "dropout", "seed")
+    _config_names: ClassVar[tuple[str, ...]] = ("use_scale", "score_mode", "dropout", "seed")
 
     def __init__(
         self, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0,
@@ -166,10 +166,10 @@ class _Heads(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "dropout", "use_bias", "use_gate", "sliding_window", "seed", "activity_regularizer",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
     # Whether the activity regularizer is for the results, too: else for the projections alone.
     _regularizes_results: ClassVar[bool] = True
 
@@ -195,9 +195,9 @@ class _Heads(Layer):
         """One of the inner layers, for inputs of this shape."""
         given = {
             f"{weight}_{kind}": getattr(self, f"{weight}_{kind}")
-            for weight in self._weights for kind in ("regularizer", "constraint")
+            for weight in self._weight_kinds for kind in ("regularizer", "constraint")
         }  # fmt: skip
-        for weight in self._weights:  # each projection draws numbers of its own
+        for weight in self._weight_kinds:  # each projection draws numbers of its own
             given[f"{weight}_initializer"] = initializers.again(
                 getattr(self, f"{weight}_initializer")
             )
@@ -277,7 +277,9 @@ class MultiHeadAttention(_Heads):
     """
 
     _regularizes_results = False
-    _settings: ClassVar[tuple[str, ...]] = ("num_heads", "key_dim", "value_dim", "attention_axes")
+    _config_names: ClassVar[tuple[str, ...]] = (
+        "num_heads", "key_dim", "value_dim", "attention_axes",
+    )
 
     def __init__(
         self, num_heads: int, key_dim: int, value_dim: int | None = None, dropout: float = 0.0,
@@ -408,7 +410,9 @@ class GroupQueryAttention(_Heads):
     """
 
     _name_in_files: ClassVar[str] = "GroupedQueryAttention"
-    _settings: ClassVar[tuple[str, ...]] = ("head_dim", "num_query_heads", "num_key_value_heads")
+    _config_names: ClassVar[tuple[str, ...]] = (
+        "head_dim", "num_query_heads", "num_key_value_heads",
+    )
 
     def __init__(
         self, head_dim: int, num_query_heads: int, num_key_value_heads: int,

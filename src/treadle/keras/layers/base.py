@@ -92,9 +92,10 @@ class Layer(td.Module):
     A `mask` argument of `call` is given the mask of the inputs, where they have one; a layer whose
     `supports_masking` is True gives its results the mask that `compute_mask` makes of it.
 
-    A class of this package names in `_settings` the arguments that it keeps as attributes, which
-    `get_config` collects, and in `_weights` the weights that have an initializer, a regularizer and
-    a constraint among its arguments, with their default initializers.
+    A class of this package names in `_config_names` the arguments that it keeps as attributes,
+    which `get_config` collects, and in `_weight_kinds` the weights that have an initializer,
+    a regularizer and a constraint among its arguments, with their default initializers. Users'
+    classes have attributes of their own: names in here are such as these would not choose.
 
     Args:
         activity_regularizer: its value for the results, divided by the batch's size, is a loss.
@@ -108,10 +109,11 @@ class Layer(td.Module):
 
     input_spec: Any = None  # `InputSpec`, or one for each input
     supports_masking: bool = False
-    _settings: ClassVar[tuple[str, ...]] = ()
+    _config_names: ClassVar[tuple[str, ...]] = ()
     _no_settings: ClassVar[tuple[str, ...]] = ()  # which base classes have and Keras's has not
-    _weights: ClassVar[Mapping[str, str]] = {}
-    _keywords: ClassVar[tuple[str, ...]] = ()  # the arguments that `_weights` stands for
+    _weight_kinds: ClassVar[Mapping[str, str]] = {}
+    # The arguments that `_weight_kinds` stands for.
+    _weight_keywords: ClassVar[tuple[str, ...]] = ()
     # Arguments that `from_config` makes objects of for all classes of programs.
     _takes_objects: ClassVar[tuple[str, ...]] = ()
     # Whether `compute_output_shape` of a class of this package tells what `call` gives.
@@ -121,20 +123,22 @@ class Layer(td.Module):
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset({
-        "_added_weights", "_held", "_trainable", "_name", "_penalties", "_call_losses",
+        "_added_weights", "_held_variables", "_trainable", "_name", "_weight_penalties",
+        "_call_losses",
         "_loss_layers",
-        "_example_batch", "_example_shape", "_output_shape", "_nodes", "built", "_policy",
-        "autocast", "_arguments",
+        "_example_batch", "_example_shape", "_last_output_shape", "_call_nodes", "built",
+        "_given_policy",
+        "autocast", "_constructor_arguments",
         "_build_shapes", "_parent_path", "_path", "_remat",
     })  # fmt: skip
-    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _constructor_arguments: tuple[tuple[Any, ...], dict[str, Any]]
     _example_batch: int | None = None  # how many examples there are, where it was said
     _build_shapes: Mapping[str, Any] = MappingProxyType({})  # what `build` was given, by name
     _remat: rematerialization.RematScope | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         layer = super().__new__(cls)
-        layer._arguments = args, kwargs  # for `get_config`
+        layer._constructor_arguments = args, kwargs  # for `get_config`
         return layer
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -143,8 +147,9 @@ class Layer(td.Module):
             cls.build = _then_built(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = True
-        if "_weights" in cls.__dict__:
-            cls._keywords = tuple(f"{w}_{kind}" for w in cls._weights for kind in _KINDS)
+        if "_weight_kinds" in cls.__dict__:
+            keywords = (f"{w}_{kind}" for w in cls._weight_kinds for kind in _KINDS)
+            cls._weight_keywords = tuple(keywords)
 
     def __init__(
         self,
@@ -159,7 +164,7 @@ class Layer(td.Module):
     ) -> None:
         if "input_dim" in kwargs and input_shape is None:  # Keras 2
             input_shape = (kwargs.pop("input_dim"),)
-        for weight, initializer in self._weights.items():
+        for weight, initializer in self._weight_kinds.items():
             kwargs.setdefault(f"{weight}_initializer", initializer)
             for kind, get in _KINDS.items():
                 name_of = f"{weight}_{kind}"
@@ -176,20 +181,21 @@ class Layer(td.Module):
             )
         self._name = name or naming.unique_name(type(self).__name__)
         self._trainable = trainable
-        self._policy = dtype_policies.get(dtype)
+        self._given_policy = dtype_policies.get(dtype)
         self.autocast = autocast
         self.built = False
         self._parent_path: str | None = None  # the names before the layer's in those of weights
         self._path: str | None = None
         self._added_weights: list[td.Variable] = []
-        self._held: list[td.Variable] = []  # that are not trained while `trainable` is False
-        self._penalties: list[tuple[Any, td.Variable]] = []
+        # What is not trained while `trainable` is False.
+        self._held_variables: list[td.Variable] = []
+        self._weight_penalties: list[tuple[Any, td.Variable]] = []
         self._call_losses: list[Any] = []
         self._loss_layers: list[Layer] = []  # that added losses during this layer's last call
         self._remat = rematerialization.scope()
         self._example_shape = None if input_shape is None else tuple(input_shape)
-        self._output_shape: Any = None
-        self._nodes: list[symbolic.Node] = []  # the calls on what keras.Input gave
+        self._last_output_shape: Any = None
+        self._call_nodes: list[symbolic.Node] = []  # the calls on what keras.Input gave
 
     if not TYPE_CHECKING:  # attributes stay checked
 
@@ -232,7 +238,7 @@ class Layer(td.Module):
     def dtype_policy(self) -> Any:
         """What the layer computes in, and what its weights are; may be set to another policy, or to
         its name. A layer that was given a `keras.dtype_policies.DTypePolicyMap` has the map."""
-        return self._policy
+        return self._given_policy
 
     @dtype_policy.setter
     def dtype_policy(self, value: Any) -> None:
@@ -244,15 +250,15 @@ class Layer(td.Module):
     @property
     def _own_policy(self) -> dtype_policies.DTypePolicy:
         """The policy itself: of a map, that of the layer's path."""
-        return dtype_policies.policy_at(self._policy, self._path)
+        return dtype_policies.policy_at(self._given_policy, self._path)
 
     @_own_policy.setter
     def _own_policy(self, policy: dtype_policies.DTypePolicy) -> None:
-        if isinstance(self._policy, dtype_policies.DTypePolicyMap) and self._path is not None:
-            self._policy.pop(self._path, None)
-            self._policy[self._path] = policy
+        if isinstance(self._given_policy, dtype_policies.DTypePolicyMap) and self._path is not None:
+            self._given_policy.pop(self._path, None)
+            self._given_policy[self._path] = policy
         else:
-            self._policy = policy
+            self._given_policy = policy
 
     @property
     def quantization_mode(self) -> str | None:
@@ -329,10 +335,10 @@ class Layer(td.Module):
         self._added_weights.append(variable)
         if not self._trainable and variable.trainable:
             variable.trainable = False
-            self._held.append(variable)
+            self._held_variables.append(variable)
         penalty = regularizers.get(regularizer)
         if penalty is not None:
-            self._penalties.append((penalty, variable))
+            self._weight_penalties.append((penalty, variable))
         return variable
 
     def _add_variable_with_custom_getter(
@@ -344,10 +350,11 @@ class Layer(td.Module):
         """
         return getter(name=name, **given)
 
-    def _add(self, key: str, shape: Sequence[int], **given: Any) -> td.Variable:
-        """A weight with what the layer's arguments say of the entry `key` of `_weights`."""
+    def _own_weight(self, key: str, shape: Sequence[int], **given: Any) -> td.Variable:
+        """A weight with what the layer's arguments say of the entry `key` of `_weight_kinds`.
+        Classes of users may make it in their own way: they define `add_weight`."""
         settings = {kind: getattr(self, f"{key}_{kind}") for kind in _KINDS}
-        return self._new_weight(shape, **({"name": key} | settings | given))
+        return self.add_weight(**({"name": key, "shape": shape} | settings | given))
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """Attributes in the order of assignment, as Keras lists weights and layers."""
@@ -402,9 +409,9 @@ class Layer(td.Module):
                     f"{tuple(variable.shape)}, that in the file {value.shape}"
                 )
             variable.assign(td.constant(value, variable.dtype))
-        self._loaded()
+        self._after_loading()
 
-    def _loaded(self) -> None:
+    def _after_loading(self) -> None:
         """What remains to be done when the own variables come from a file."""
 
     def _flatten_layers(
@@ -472,14 +479,14 @@ class Layer(td.Module):
         self._trainable = bool(value)
         inside = self._holdings
         if value:
-            for variable in self._held:
+            for variable in self._held_variables:
                 variable.trainable = True
-            self._held = []
+            self._held_variables = []
         else:
             own = [v for v in inside.variables if v.trainable]
             for variable in own:
                 variable.trainable = False
-            self._held = [*self._held, *own]
+            self._held_variables = [*self._held_variables, *own]
         for layer in inside.layers:
             layer.trainable = value
 
@@ -542,7 +549,7 @@ class Layer(td.Module):
         call, inner layers too."""
         found = [
             penalty(variable.read_value())
-            for penalty, variable in self._penalties
+            for penalty, variable in self._weight_penalties
             if variable.trainable
         ]
         found += self._call_losses
@@ -694,7 +701,7 @@ class Layer(td.Module):
             calls.training = before
             calls.outermost = outermost
             naming.scopes.owners = owners
-        self._output_shape = shapes_of(outputs)
+        self._last_output_shape = shapes_of(outputs)
         self._mask_outputs(args[0] if args else None, outputs, mask)
         return outputs
 
@@ -775,7 +782,7 @@ class Layer(td.Module):
         """Whether a call trains where nobody says otherwise."""
         return parameters_of(self.call).trains
 
-    def _takes(self, name: str) -> bool:
+    def _call_takes(self, name: str) -> bool:
         """Whether `call` has a parameter of this name."""
         return name in parameters_of(self.call).names
 
@@ -841,14 +848,14 @@ class Layer(td.Module):
         if len(parameters.names) > 1 and not own:
             parameters.refuse_other_shapes(of_call, self)
         if len(names) < 2:
-            self._build(args[0] if args else None)
+            self._build_once(args[0] if args else None)
             return
         given = of_call.by_name(args, kwargs)
         shapes = {n: given.get(n.removesuffix("_shape")) for n in names}
         self.build(**{n: shapes_of(x) for n, x in shapes.items() if x is not None})
         self.built = True
 
-    def _build(self, inputs: Any) -> None:
+    def _build_once(self, inputs: Any) -> None:
         check_inputs(self, inputs)
         shape = shapes_of(inputs)
         self.build(shape)
@@ -868,19 +875,21 @@ class Layer(td.Module):
             if serialization.takes(kind, name) and name not in self._no_settings
         }  # fmt: skip
         described = not kind.get_config.__module__.startswith("treadle.")
-        if described or kind.__init__.__module__.startswith("treadle."):
-            names = self._setting_names()
-            if names or described:  # a program that has a `get_config` adds what is its own
-                return own | {name: _as_data(getattr(self, name)) for name in names}
-        given = serialization.arguments_of(self, *self._arguments)
+        names, args = self._setting_names(), self._constructor_arguments[0]
+        ready = kind.__init__.__module__.startswith("treadle.")
+        # What arguments without names were is known by the names of the ready base class only.
+        named_here = ready or serialization.has_unnamed_arguments(self, args)
+        if described or (named_here and names):  # a program's `get_config` adds what is its own
+            return own | {name: _as_data(getattr(self, name)) for name in names}
+        given = serialization.arguments_of(self, *self._constructor_arguments)
         return {k: _as_data(v) for k, v in given.items() if k not in _OF_EXAMPLES} | own
 
     def _setting_names(self) -> list[str]:
         """The arguments that configurations have."""
         names: list[str] = []
         for kind in reversed(type(self).__mro__):
-            names += kind.__dict__.get("_settings", ())
-        names += [*self._keywords] if names or self._keywords else []
+            names += kind.__dict__.get("_config_names", ())
+        names += [*self._weight_keywords] if names or self._weight_keywords else []
         if self.activity_regularizer is not None and "activity_regularizer" not in names:
             names.append("activity_regularizer")
         return [name for name in names if name not in self._no_settings]
@@ -926,20 +935,20 @@ class Layer(td.Module):
         return self._first_node().outputs
 
     def _first_node(self) -> symbolic.Node:
-        if not self._nodes:
+        if not self._call_nodes:
             raise AttributeError(
                 f'Layer "{self.name}" was not called on keras.Input(...) yet, so it has no input '
                 "and output"
             )
-        return self._nodes[0]
+        return self._call_nodes[0]
 
     @property
     def output_shape(self) -> Any:
         """The shape of the output (None where it varies): of the first call on what `keras.Input`
         gave, else of the last call."""
-        if self._nodes:
-            return shapes_of(self._nodes[0].outputs)
-        return self._output_shape
+        if self._call_nodes:
+            return shapes_of(self._call_nodes[0].outputs)
+        return self._last_output_shape
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"

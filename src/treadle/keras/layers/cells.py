@@ -38,10 +38,10 @@ class GatedCell(Layer):
     _seeds_first: ClassVar[bool] = False
     gates: ClassVar[int] = 1
     states: ClassVar[int] = 1
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "activation", "use_bias", "dropout", "recurrent_dropout", "seed",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {
+    _weight_kinds: ClassVar[dict[str, str]] = {
         "kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "zeros",
     }  # fmt: skip
 
@@ -90,9 +90,10 @@ class GatedCell(Layer):
         dropped, each gate drops other elements of both."""
         if not training or not getattr(self, kind) or not self.recurrent_dropout:
             return td.matmul(self._dropped(x, kind, training), kernel)
-        return td.concat([td.matmul(*pair) for pair in self._parts(x, kernel, kind, training)], -1)
+        pairs = self._gate_products(x, kernel, kind, training)
+        return td.concat([td.matmul(*pair) for pair in pairs], -1)
 
-    def _parts(
+    def _gate_products(
         self, x: td.Tensor, kernel: Any, kind: str, training: Any
     ) -> list[tuple[td.Tensor, td.Tensor]]:
         """For each gate what is not dropped of x, and the kernel."""
@@ -115,7 +116,7 @@ class _Cell(GatedCell):
         units: the size of the state.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("units",)
+    _config_names: ClassVar[tuple[str, ...]] = ("units",)
 
     def __init__(
         self, units: int, activation: Any = "tanh", use_bias: bool = True, **kwargs: Any
@@ -141,14 +142,14 @@ class _Cell(GatedCell):
                 f"{input_shape}"
             )
         width = self.units * self.gates
-        self.kernel = self._add("kernel", (int(input_shape[-1]), width))
-        self.recurrent_kernel = self._add(
+        self.kernel = self._own_weight("kernel", (int(input_shape[-1]), width))
+        self.recurrent_kernel = self._own_weight(
             "recurrent", (self.units, width), name="recurrent_kernel"
         )
         self.bias = self._build_bias() if self.use_bias else None
 
     def _build_bias(self) -> td.Variable:
-        return self._add("bias", (self.units * self.gates,))
+        return self._own_weight("bias", (self.units * self.gates,))
 
     def get_initial_state(self, batch_size: Any = None, dtype: Any = None) -> list[td.Tensor]:
         """Zeros, one tensor a state."""
@@ -199,7 +200,7 @@ class GRUCell(_Cell):
     """
 
     gates = 3
-    _settings: ClassVar[tuple[str, ...]] = ("recurrent_activation", "reset_after")
+    _config_names: ClassVar[tuple[str, ...]] = ("recurrent_activation", "reset_after")
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
@@ -225,7 +226,8 @@ class GRUCell(_Cell):
         self.reset_after = reset_after
 
     def _build_bias(self) -> td.Variable:
-        return self._add("bias", (2, 3 * self.units) if self.reset_after else (3 * self.units,))
+        size = 3 * self.units
+        return self._own_weight("bias", (2, size) if self.reset_after else (size,))
 
     def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
         given = states[0] if isinstance(states, list | tuple) else states
@@ -244,7 +246,7 @@ class GRUCell(_Cell):
             reset = self.recurrent_activation(reset + of_reset)
             candidate = candidate + reset * of_candidate
         else:
-            of_states = self._parts(given, recurrent, "recurrent_dropout", training)
+            of_states = self._gate_products(given, recurrent, "recurrent_dropout", training)
             of_update, of_reset = (td.matmul(*pair) for pair in of_states[:2])
             reset = self.recurrent_activation(reset + of_reset)
             before, kernel = of_states[2]
@@ -263,7 +265,7 @@ class LSTMCell(_Cell):
 
     gates = 4
     states = 2
-    _settings: ClassVar[tuple[str, ...]] = ("recurrent_activation", "unit_forget_bias")
+    _config_names: ClassVar[tuple[str, ...]] = ("recurrent_activation", "unit_forget_bias")
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
@@ -290,7 +292,7 @@ class LSTMCell(_Cell):
 
     def _build_bias(self) -> td.Variable:
         initial = self._forget_first(self.units) if self.unit_forget_bias else self.bias_initializer
-        return self._add("bias", (4 * self.units,), initializer=initial)
+        return self._own_weight("bias", (4 * self.units,), initializer=initial)
 
     def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
         before, carry = states
@@ -312,7 +314,7 @@ class StackedRNNCells(Layer):
         cells: a list of cells; the states are a list of those of each.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("cells",)
+    _config_names: ClassVar[tuple[str, ...]] = ("cells",)
     _takes_objects: ClassVar[tuple[str, ...]] = ("cells",)
 
     def __init__(self, cells: Any, **kwargs: Any) -> None:

@@ -30,7 +30,7 @@ class ConvLSTMCell(GatedCell):
     _seeds_first = True
     gates = 4
     states = 2
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate",
         "recurrent_activation", "unit_forget_bias",
     )  # fmt: skip
@@ -50,7 +50,7 @@ class ConvLSTMCell(GatedCell):
             filters, kernel_size, strides, padding, data_format, dilation_rate,
             kernel_initializer="zeros",
         )
-        for name in self._settings[:6]:
+        for name in self._config_names[:6]:
             setattr(self, name, getattr(self._windows, name))
         self.filters = filters
         self.recurrent_activation = activations.get(recurrent_activation)
@@ -71,15 +71,15 @@ class ConvLSTMCell(GatedCell):
         self._input_shape = tuple(input_shape[1:])
         channels = input_shape[self._windows._channel_axis]
         size, width = self._windows.kernel_size, self.filters * self.gates
-        self.kernel = self._add("kernel", (*size, channels, width))
-        self.recurrent_kernel = self._add(
+        self.kernel = self._own_weight("kernel", (*size, channels, width))
+        self.recurrent_kernel = self._own_weight(
             "recurrent", (*size, self.filters, width), name="recurrent_kernel"
         )
         self.bias = None
         if self.use_bias:
             given = self.bias_initializer
             initial = self._forget_first(self.filters) if self.unit_forget_bias else given
-            self.bias = self._add("bias", (width,), initializer=initial)
+            self.bias = self._own_weight("bias", (width,), initializer=initial)
 
     def get_initial_state(self, batch_size: Any = None, dtype: Any = None) -> list[td.Tensor]:
         """Zeros for both states."""

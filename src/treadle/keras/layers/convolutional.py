@@ -18,10 +18,10 @@ class _Convolution(Windowed):
 
     kernel: Any
     bias: Any
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "kernel_size", "dilation_rate", "activation", "use_bias", "activity_regularizer",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self, kernel_size: Any, strides: Any, padding: str, data_format: str | None,
@@ -42,8 +42,10 @@ class _Convolution(Windowed):
     def build(self, input_shape: Any) -> None:
         channels = self._checked_channels(input_shape)
         self._build_kernels(channels)
-        self.bias = self._add("bias", (self._outputs_of(channels),)) if self.use_bias else None
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        outputs = self._outputs_of(channels)
+        self.bias = self._own_weight("bias", (outputs,)) if self.use_bias else None
+        axes = {self._channel_axis: channels}
+        self.input_spec = InputSpec(ndim=self._spatial_rank + 2, axes=axes)
 
     def _build_kernels(self, channels: int) -> None:
         raise NotImplementedError
@@ -93,7 +95,7 @@ class _Conv(_Convolution, Adaptable):
     """
 
     kernel = Table()
-    _settings: ClassVar[tuple[str, ...]] = ("filters", "groups")
+    _config_names: ClassVar[tuple[str, ...]] = ("filters", "groups")
 
     def __init__(
         self,
@@ -134,7 +136,7 @@ class _Conv(_Convolution, Adaptable):
 
     def _build_kernels(self, channels: int) -> None:
         shape = (*self.window, channels // self.groups, self.filters)
-        self.kernel = self._add("kernel", shape)
+        self.kernel = self._own_weight("kernel", shape)
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
@@ -182,7 +184,7 @@ class _OfChannels(_Convolution):
     """
 
     depth_multiplier: int
-    _settings: ClassVar[tuple[str, ...]] = ("depth_multiplier",)
+    _config_names: ClassVar[tuple[str, ...]] = ("depth_multiplier",)
 
     def _set_multiplier(self, depth_multiplier: int) -> None:
         if not isinstance(depth_multiplier, int | np.integer) or depth_multiplier < 1:
@@ -195,14 +197,14 @@ class _OfChannels(_Convolution):
     def _by_channel(self, inputs: td.Tensor, kernel: Any) -> td.Tensor:
         code, strides, dilation = self._format_code, self.strides, self.dilation_rate
         row = self._axes[0]
-        if self.rank == 1:
+        if self._spatial_rank == 1:
             inputs, kernel = td.expand_dims(inputs, row), kernel.read_value()[None]
             code, strides, dilation = code.replace("W", "HW"), strides * 2, (1, *dilation)
         steps = [1, *strides, 1] if self._channels_last else [1, 1, *strides]
         outputs = td.nn.depthwise_conv2d(
             inputs, kernel, steps, self.padding.upper(), code, list(dilation)
         )
-        return td.squeeze(outputs, row) if self.rank == 1 else outputs
+        return td.squeeze(outputs, row) if self._spatial_rank == 1 else outputs
 
 
 class _DepthwiseConv(_OfChannels):
@@ -215,7 +217,7 @@ class _DepthwiseConv(_OfChannels):
         depthwise_initializer, depthwise_regularizer, depthwise_constraint: of the filters.
     """
 
-    _weights: ClassVar[dict[str, str]] = {"depthwise": "glorot_uniform", "bias": "zeros"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"depthwise": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -237,7 +239,7 @@ class _DepthwiseConv(_OfChannels):
 
     def _build_kernels(self, channels: int) -> None:
         shape = (*self.window, channels, self.depth_multiplier)
-        self.kernel = self._add("depthwise", shape, name="kernel")
+        self.kernel = self._own_weight("depthwise", shape, name="kernel")
 
     def _outputs_of(self, channels: int) -> int:
         return channels * self.depth_multiplier
@@ -270,8 +272,8 @@ class _SeparableConv(_OfChannels):
 
     depthwise_kernel: Any
     pointwise_kernel: Any
-    _settings: ClassVar[tuple[str, ...]] = ("filters",)
-    _weights: ClassVar[dict[str, str]] = {
+    _config_names: ClassVar[tuple[str, ...]] = ("filters",)
+    _weight_kinds: ClassVar[dict[str, str]] = {
         "depthwise": "glorot_uniform", "pointwise": "glorot_uniform", "bias": "zeros",
     }  # fmt: skip
 
@@ -304,11 +306,11 @@ class _SeparableConv(_OfChannels):
 
     def _build_kernels(self, channels: int) -> None:
         multiplier = self.depth_multiplier
-        self.depthwise_kernel = self._add(
+        self.depthwise_kernel = self._own_weight(
             "depthwise", (*self.window, channels, multiplier), name="depthwise_kernel"
         )
-        self.pointwise_kernel = self._add(
-            "pointwise", (*(1,) * self.rank, channels * multiplier, self.filters),
+        self.pointwise_kernel = self._own_weight(
+            "pointwise", (*(1,) * self._spatial_rank, channels * multiplier, self.filters),
             name="pointwise_kernel",
         )  # fmt: skip
 
@@ -343,7 +345,7 @@ class _ConvTranspose(_Convolution):
     """
 
     output_padding: tuple[int, ...] | None
-    _settings: ClassVar[tuple[str, ...]] = ("filters", "output_padding")
+    _config_names: ClassVar[tuple[str, ...]] = ("filters", "output_padding")
 
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -367,7 +369,8 @@ class _ConvTranspose(_Convolution):
             )
         self.filters, self.output_padding = int(filters), None
         if output_padding is not None:
-            self.output_padding = sizes(output_padding, self.rank, "output_padding", least=0)
+            rank = self._spatial_rank
+            self.output_padding = sizes(output_padding, rank, "output_padding", least=0)
             pairs = zip(self.output_padding, self.strides, strict=True)
             if any(more >= step for more, step in pairs):
                 raise ValueError(
@@ -376,12 +379,12 @@ class _ConvTranspose(_Convolution):
                 )
 
     def _build_kernels(self, channels: int) -> None:
-        self.kernel = self._add("kernel", (*self.window, self.filters, channels))
+        self.kernel = self._own_weight("kernel", (*self.window, self.filters, channels))
 
     def _outputs_of(self, channels: int) -> int:
         return self.filters
 
-    def _length(self, size: Any, number: int) -> Any:
+    def _windows_along(self, size: Any, number: int) -> Any:
         step = self.strides[number]
         reach = (self.window[number] - 1) * self.dilation_rate[number] + 1
         if self.output_padding is None:
@@ -390,9 +393,9 @@ class _ConvTranspose(_Convolution):
         return (size - 1) * step + least + self.output_padding[number]
 
     def _convolved(self, inputs: td.Tensor) -> td.Tensor:
-        shape = [size_of(inputs, axis) for axis in range(self.rank + 2)]
+        shape = [size_of(inputs, axis) for axis in range(self._spatial_rank + 2)]
         return td.nn.conv_transpose(
-            inputs, self.kernel, list(self._with_sizes(shape, self._length, self.filters)),
+            inputs, self.kernel, list(self._with_sizes(shape, self._windows_along, self.filters)),
             list(self.strides), self.padding, self._format_code,
             list(self.dilation_rate),
         )  # fmt: skip

@@ -33,8 +33,8 @@ class Dense(Quantizable):
 
     kernel = Table()
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("units", "activation", "use_bias")
-    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    _config_names: ClassVar[tuple[str, ...]] = ("units", "activation", "use_bias")
+    _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self,
@@ -74,14 +74,14 @@ class Dense(Quantizable):
                 f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}'
             )
         self._with_table((size, self.units))
-        self.bias = self._add("bias", (self.units,)) if self.use_bias else None
+        self.bias = self._own_weight("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self._enable_if_asked()
 
     def call(self, inputs: Any, training: Any = None) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
-        outputs = self._outputs(inputs)
+        outputs = self._table_products(inputs)
         if self.bias is not None:
             outputs = outputs + self._bias_to_add()
         return outputs if self.activation is None else self.activation(outputs)
@@ -126,10 +126,10 @@ class Embedding(Quantizable):
     _by_rows = True
     lora_embeddings_a: Any
     lora_embeddings_b: Any
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "input_dim", "output_dim", "mask_zero", "activity_regularizer",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {"embeddings": "uniform"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"embeddings": "uniform"}
 
     def __init__(
         self,
@@ -181,11 +181,11 @@ class Embedding(Quantizable):
         if inputs.dtype.name.startswith("int"):  # negative numbers count from the end, as in Keras
             inputs = td.where(inputs < 0, inputs + self.input_dim, inputs)
         quantized = self.quantization_mode is not None
-        rows = self._form().rows(inputs) if quantized else td.gather(self._table, inputs)
+        rows = self._form().rows(inputs) if quantized else td.gather(self._adapted_table, inputs)
         if not self.lora_enabled:
             return rows
         product = td.tensordot(td.gather(self.lora_embeddings_a, inputs), self.lora_embeddings_b, 1)
-        return rows + td.cast(product * self._scale, rows.dtype)
+        return rows + td.cast(product * self._lora_factor, rows.dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, with `mask_zero`."""
@@ -212,7 +212,7 @@ class ReversibleEmbedding(Embedding):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = ("tie_weights", "reverse_dtype", "logit_soft_cap")
+    _config_names: ClassVar[tuple[str, ...]] = ("tie_weights", "reverse_dtype", "logit_soft_cap")
 
     def __init__(
         self, input_dim: int, output_dim: int, tie_weights: bool = True,
@@ -235,7 +235,7 @@ class ReversibleEmbedding(Embedding):
             self._reverse_form().build()
             return
         shape = (self.output_dim, self.input_dim)
-        self.reverse_embeddings = self._add(
+        self.reverse_embeddings = self._own_weight(
             "embeddings", shape, name="reverse_embeddings", regularizer=None, constraint=None
         )
 
@@ -245,7 +245,7 @@ class ReversibleEmbedding(Embedding):
         rounding = getattr(self.quantization_config, "weight_quantizer", None)
         if self.quantization_mode == "int8":
             return InBytes(self, name, rounding, shape, Sharing((0,)))
-        return InHalfBytes(self, name, rounding, shape, shape, 0, 0, self._block, None)
+        return InHalfBytes(self, name, rounding, shape, shape, 0, 0, self._codes_per_scale, None)
 
     def _keep_in(self, config: Any, policy: Any) -> None:
         super()._keep_in(config, policy)
@@ -324,7 +324,7 @@ class Masking(Layer):
     Their features become 0, and the mask of the results is False there.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("mask_value",)
+    _config_names: ClassVar[tuple[str, ...]] = ("mask_value",)
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -355,7 +355,7 @@ class ActivityRegularization(Identity):
             the batch's size.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("l1", "l2")
+    _config_names: ClassVar[tuple[str, ...]] = ("l1", "l2")
     _no_settings: ClassVar[tuple[str, ...]] = ("activity_regularizer",)
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
@@ -367,7 +367,7 @@ class Activation(Layer):
     """Applies an activation function."""
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("activation",)
+    _config_names: ClassVar[tuple[str, ...]] = ("activation",)
 
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -386,7 +386,7 @@ class ReLU(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("max_value", "negative_slope", "threshold")
+    _config_names: ClassVar[tuple[str, ...]] = ("max_value", "negative_slope", "threshold")
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0,
@@ -419,7 +419,7 @@ class ThresholdedReLU(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("theta",)
+    _config_names: ClassVar[tuple[str, ...]] = ("theta",)
 
     def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -438,7 +438,7 @@ class ELU(Layer):
     """The exponential linear unit."""
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
+    _config_names: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -458,8 +458,8 @@ class PReLU(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("shared_axes",)
-    _weights: ClassVar[dict[str, str]] = {"alpha": "zeros"}
+    _config_names: ClassVar[tuple[str, ...]] = ("shared_axes",)
+    _weight_kinds: ClassVar[dict[str, str]] = {"alpha": "zeros"}
 
     def __init__(
         self, alpha_initializer: Any = "zeros", alpha_regularizer: Any = None,
@@ -480,7 +480,7 @@ class PReLU(Layer):
                 f'Layer "{self.name}" (PReLU): give the open axes of {tuple(input_shape)} as '
                 "shared_axes"
             )
-        self.alpha = self._add("alpha", shape)
+        self.alpha = self._own_weight("alpha", shape)
         self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
@@ -490,7 +490,7 @@ class PReLU(Layer):
 class RepeatVector(Layer):
     """(batch, features) `n` times along a new time axis."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("n",)
+    _config_names: ClassVar[tuple[str, ...]] = ("n",)
 
     def __init__(self, n: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -513,7 +513,7 @@ class LeakyReLU(Layer):
     """The leaky rectifier."""
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
+    _config_names: ClassVar[tuple[str, ...]] = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
@@ -537,7 +537,7 @@ class Softmax(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+    _config_names: ClassVar[tuple[str, ...]] = ("axis",)
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -573,7 +573,7 @@ class Flatten(Layer):
         data_format: with "channels_first" the channels are moved behind the other axes first.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("data_format",)
+    _config_names: ClassVar[tuple[str, ...]] = ("data_format",)
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -599,7 +599,7 @@ class Flatten(Layer):
 class Reshape(Layer):
     """Gives each example another shape; one entry may be -1."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("target_shape",)
+    _config_names: ClassVar[tuple[str, ...]] = ("target_shape",)
 
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -639,7 +639,7 @@ class Reshape(Layer):
 class Permute(Layer):
     """Reorders the axes after the batch axis; `dims` counts from 1."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("dims",)
+    _config_names: ClassVar[tuple[str, ...]] = ("dims",)
 
     def __init__(self, dims: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -67,10 +67,10 @@ class EinsumDense(Quantizable):
     kernel = Table()
     kernel_initializer: Any
     bias: Any
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "equation", "activation", "bias_axes", "activity_regularizer",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self, equation: str, output_shape: Any, activation: Any = None,
@@ -173,11 +173,11 @@ class EinsumDense(Quantizable):
     def build(self, input_shape: Any) -> None:
         shapes = self._shapes(input_shape)
         self._with_table(shapes.kernel, initializer=self._initializer())
-        self.bias = None if shapes.bias is None else self._add("bias", shapes.bias)
+        self.bias = None if shapes.bias is None else self._own_weight("bias", shapes.bias)
         self._enable_if_asked()
 
     def call(self, inputs: Any, training: Any = None) -> td.Tensor:
-        outputs = self._outputs(inputs)
+        outputs = self._table_products(inputs)
         return self.activation(outputs if self.bias is None else outputs + self._bias_to_add())
 
     def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:

@@ -25,7 +25,7 @@ class Lambda(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = ("arguments",)
+    _config_names: ClassVar[tuple[str, ...]] = ("arguments",)
     _takes_any_config = True  # `from_config` reads that of Keras 2, too
 
     def __init__(

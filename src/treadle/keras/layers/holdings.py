@@ -80,7 +80,7 @@ class Holdings:
     def trained_first(self) -> list[td.Variable]:
         """The variables: those that training changes, or would if they were not frozen, before the
         others."""
-        held = {id(v) for v in self.layer._held}
+        held = {id(v) for v in self.layer._held_variables}
         return sorted(self.variables, key=lambda v: not (v.trainable or id(v) in held))
 
     def collect_weights(self, found: Found, trainable: bool = True) -> Found:

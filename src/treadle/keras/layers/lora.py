@@ -74,7 +74,7 @@ class Adaptable(Layer):
             raise ValueError("Cannot enable lora on a layer that isn't yet built.")
         if self.lora_enabled:
             raise ValueError("lora is already enabled. This can only be done once per layer.")
-        table, shape = self._table, self._sizes()
+        table, shape = self._adapted_table, self._table_sizes()
         first, second = self._initializers
         given = {"dtype": "float32", "regularizer": getattr(self, f"{name}_regularizer")}
         a = self._new_weight(
@@ -86,22 +86,22 @@ class Adaptable(Layer):
         setattr(self, f"lora_{name}_a", a)
         setattr(self, f"lora_{name}_b", b)
         table.trainable = False
-        self._held.append(table)
+        self._held_variables.append(table)
         self.lora_enabled, self.lora_rank = True, rank
         self.lora_alpha = rank if lora_alpha is None else lora_alpha
 
     @property
-    def _table(self) -> Any:
+    def _adapted_table(self) -> Any:
         """The table without the product."""
         return self.__dict__[self._adapts]
 
     def _shown(self) -> Any:
         """What programs see of the table: the variable, or with a product their sum."""
-        return self._adapted() if self.lora_enabled else self._table
+        return self._adapted() if self.lora_enabled else self._adapted_table
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _table_sizes(self) -> tuple[int, ...]:
         """The shape of the table."""
-        return tuple(self._table.shape)
+        return tuple(self._adapted_table.shape)
 
     def _enable_if_asked(self) -> None:
         """After `build`: enable what the arguments ask for."""
@@ -111,18 +111,18 @@ class Adaptable(Layer):
 
     def _adapted(self) -> td.Tensor:
         """The table with the product."""
-        table: td.Tensor = td.convert_to_tensor(self._table)  # programs may set a tensor
+        table: td.Tensor = td.convert_to_tensor(self._adapted_table)  # programs may set a tensor
         return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
 
     @property
-    def _scale(self) -> float:
+    def _lora_factor(self) -> float:
         """What the product is multiplied by."""
         assert self.lora_rank is not None and self.lora_alpha is not None
         return self.lora_alpha / self.lora_rank
 
     def _product(self) -> td.Tensor:
         a, b = (getattr(self, f"lora_{self._adapts}_{part}").read_value() for part in "ab")
-        return td.tensordot(a, b, 1) * self._scale
+        return td.tensordot(a, b, 1) * self._lora_factor
 
     def save_own_variables(self, store: Any) -> None:
         """As files of Keras have it: the product is added to the table."""
@@ -135,10 +135,10 @@ class Adaptable(Layer):
 
     def _with_product(self) -> dict[int, Any]:
         """What files have of variables in which the product is, by the ids of these."""
-        value = self._table.numpy()
-        return {id(self._table): (value + np.asarray(self._product())).astype(value.dtype)}
+        value = self._adapted_table.numpy()
+        return {id(self._adapted_table): (value + np.asarray(self._product())).astype(value.dtype)}
 
-    def _loaded(self) -> None:
+    def _after_loading(self) -> None:
         if self.lora_enabled:  # the table of the file has the product
             for part in "ab":
                 variable = getattr(self, f"lora_{self._adapts}_{part}")

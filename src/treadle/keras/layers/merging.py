@@ -71,10 +71,10 @@ def _expanded(inputs: list[td.Tensor]) -> list[td.Tensor]:
 
 
 class _Elementwise(_Merge):
-    _function: ClassVar[Callable[[Any, Any], td.Tensor]]
+    _merged_by: ClassVar[Callable[[Any, Any], td.Tensor]]
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
-        return functools.reduce(type(self)._function, _expanded(inputs))
+        return functools.reduce(type(self)._merged_by, _expanded(inputs))
 
 
 class _Chosen(_Elementwise):
@@ -89,7 +89,7 @@ class _Chosen(_Elementwise):
             other = x if mask is None else td.where(_like(mask, x), x, found)
             one = found if kept is None else td.where(_like(kept, found), found, other)
             kept = None if mask is None or kept is None else td.logical_or(kept, mask)
-            found = type(self)._function(one, other)
+            found = type(self)._merged_by(one, other)
         return found
 
 
@@ -101,7 +101,7 @@ def _like(mask: Any, x: td.Tensor) -> td.Tensor:
 class Add(_Elementwise):
     """The sum of the inputs."""
 
-    _function = staticmethod(taking_sparse("add", td.add))
+    _merged_by = staticmethod(taking_sparse("add", td.add))
 
 
 class Multiply(_Elementwise):
@@ -110,7 +110,7 @@ class Multiply(_Elementwise):
     What a mask leaves out of one input counts as 1; where all are left out the result is 0.
     """
 
-    _function = staticmethod(taking_sparse("multiply", td.multiply))
+    _merged_by = staticmethod(taking_sparse("multiply", td.multiply))
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         masks = [mask_of(x) for x in inputs]
@@ -126,13 +126,13 @@ class Multiply(_Elementwise):
 class Maximum(_Chosen):
     """The largest of the inputs, element by element."""
 
-    _function = staticmethod(taking_sparse("maximum", td.maximum))
+    _merged_by = staticmethod(taking_sparse("maximum", td.maximum))
 
 
 class Minimum(_Chosen):
     """The smallest of the inputs, element by element."""
 
-    _function = staticmethod(taking_sparse("minimum", td.minimum))
+    _merged_by = staticmethod(taking_sparse("minimum", td.minimum))
 
 
 _divide = taking_sparse("divide", td.divide)
@@ -149,7 +149,7 @@ class Subtract(_Elementwise):
     """The first of two inputs less the second."""
 
     _least = 2
-    _function = staticmethod(taking_sparse("subtract", td.subtract))
+    _merged_by = staticmethod(taking_sparse("subtract", td.subtract))
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         if len(inputs) != 2:
@@ -163,7 +163,7 @@ class Subtract(_Elementwise):
 class Concatenate(_Merge):
     """The inputs one after the other along an axis."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+    _config_names: ClassVar[tuple[str, ...]] = ("axis",)
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -200,7 +200,7 @@ class Dot(_Merge):
     """
 
     _least = 2
-    _settings: ClassVar[tuple[str, ...]] = ("axes", "normalize")
+    _config_names: ClassVar[tuple[str, ...]] = ("axes", "normalize")
 
     def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)

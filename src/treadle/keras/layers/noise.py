@@ -16,7 +16,7 @@ class _Disturbing(Layer):
     """A layer that gives its inputs back unless it trains. `training` may be a tensor."""
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("seed",)
+    _config_names: ClassVar[tuple[str, ...]] = ("seed",)
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -67,7 +67,7 @@ class Dropout(_Disturbing):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("rate", "noise_shape")
+    _config_names: ClassVar[tuple[str, ...]] = ("rate", "noise_shape")
 
     def __init__(
         self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
@@ -92,7 +92,7 @@ class _SpatialDropout(Dropout):
     """
 
     rank: ClassVar[int]
-    _settings: ClassVar[tuple[str, ...]] = ("data_format",)
+    _config_names: ClassVar[tuple[str, ...]] = ("data_format",)
     _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape", "trainable")
 
     def __init__(
@@ -134,7 +134,7 @@ class SpatialDropout3D(_SpatialDropout):
 class GaussianNoise(_Disturbing):
     """While training, adds normally distributed noise."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("stddev",)
+    _config_names: ClassVar[tuple[str, ...]] = ("stddev",)
 
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)
@@ -154,7 +154,7 @@ class GaussianDropout(_Disturbing):
     """While training, multiplies by noise of mean 1 and standard deviation
     ``sqrt(rate / (1 - rate))``."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("rate",)
+    _config_names: ClassVar[tuple[str, ...]] = ("rate",)
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)

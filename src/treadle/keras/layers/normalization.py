@@ -19,8 +19,8 @@ class _Normalization(Layer):
     beta: Any
     scale: Any  # whether to multiply by gamma
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("axis", "epsilon", "center", "scale")
-    _weights: ClassVar[dict[str, str]] = {"gamma": "ones", "beta": "zeros"}
+    _config_names: ClassVar[tuple[str, ...]] = ("axis", "epsilon", "center", "scale")
+    _weight_kinds: ClassVar[dict[str, str]] = {"gamma": "ones", "beta": "zeros"}
 
     def __init__(
         self, axis: Any, epsilon: float, center: bool, scale: bool, **kwargs: Any
@@ -63,8 +63,8 @@ class _Normalization(Layer):
     _of_one_rank: ClassVar[bool] = True
 
     def _build_weights(self, shape: list[int]) -> None:
-        self.gamma = self._add("gamma", shape) if self.scale else None
-        self.beta = self._add("beta", shape) if self.center else None
+        self.gamma = self._own_weight("gamma", shape) if self.scale else None
+        self.beta = self._own_weight("beta", shape) if self.center else None
 
     def _spread(self, parameter: Any, x: td.Tensor) -> Any:
         """A parameter with sizes of 1 where the inputs' other axes are."""
@@ -101,10 +101,10 @@ class BatchNormalization(_Normalization):
     # Whether Keras 2 computes it by the kernel for images of TensorFlow that does all at once.
     fused: bool = True
     in_float32 = True
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "momentum", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {
+    _weight_kinds: ClassVar[dict[str, str]] = {
         "gamma": "ones", "beta": "zeros", "moving_mean": "zeros", "moving_variance": "ones",
     }  # fmt: skip
     _no_settings: ClassVar[tuple[str, ...]] = (
@@ -150,8 +150,8 @@ class BatchNormalization(_Normalization):
         each: dict[str, Any] = {
             "trainable": False, "synchronization": "on_read", "aggregation": "mean",
         }  # fmt: skip
-        self.moving_mean = self._add("moving_mean", shape, **each)
-        self.moving_variance = self._add("moving_variance", shape, **each)
+        self.moving_mean = self._own_weight("moving_mean", shape, **each)
+        self.moving_variance = self._own_weight("moving_variance", shape, **each)
         if self.renorm:
             start = self.moving_variance_initializer
 
@@ -309,7 +309,7 @@ class LayerNormalization(_Normalization):
 
     in_float32 = True
     _of_one_rank = False
-    _settings: ClassVar[tuple[str, ...]] = ("rms_scaling",)
+    _config_names: ClassVar[tuple[str, ...]] = ("rms_scaling",)
 
     def __init__(
         self,
@@ -374,7 +374,7 @@ class GroupNormalization(_Normalization):
     """
 
     in_float32 = True
-    _settings: ClassVar[tuple[str, ...]] = ("groups",)
+    _config_names: ClassVar[tuple[str, ...]] = ("groups",)
 
     def __init__(
         self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
@@ -432,7 +432,7 @@ class RMSNormalization(_Normalization):
 
     supports_masking = False
     _of_one_rank = False
-    _weights: ClassVar[dict[str, str]] = {}
+    _weight_kinds: ClassVar[dict[str, str]] = {}
     _no_settings: ClassVar[tuple[str, ...]] = ("center", "scale")
 
     def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
@@ -456,7 +456,7 @@ class UnitNormalization(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+    _config_names: ClassVar[tuple[str, ...]] = ("axis",)
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -11,7 +11,7 @@ from treadle.keras.layers.spatial import Spatial, Windowed, sizes
 
 class _Pooling(Windowed):
     _kind: ClassVar[str]
-    _settings: ClassVar[tuple[str, ...]] = ("pool_size",)
+    _config_names: ClassVar[tuple[str, ...]] = ("pool_size",)
 
     def __init__(
         self, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
@@ -84,7 +84,7 @@ class AveragePooling3D(_AveragePooling):
 
 
 class _GlobalPooling(Spatial):
-    _settings: ClassVar[tuple[str, ...]] = ("keepdims",)
+    _config_names: ClassVar[tuple[str, ...]] = ("keepdims",)
 
     def __init__(
         self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
@@ -194,12 +194,12 @@ class _AdaptivePooling(Spatial):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("output_size",)
+    _config_names: ClassVar[tuple[str, ...]] = ("output_size",)
     _mean: ClassVar[bool]
 
     def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.output_size = sizes(output_size, self.rank, "output_size")
+        self.output_size = sizes(output_size, self._spatial_rank, "output_size")
         self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:

@@ -26,7 +26,7 @@ class Quantizable(Adaptable):
             `keras.quantizers.QuantizationConfig`; that of the policy's mode when omitted.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("quantization_config",)
+    _config_names: ClassVar[tuple[str, ...]] = ("quantization_config",)
     _by_rows: ClassVar[bool] = False  # whether rows have scales of their own, instead of columns
     bias: Any
     kernel_scale: Any
@@ -116,7 +116,7 @@ class Quantizable(Adaptable):
             self._build_float8()
             self.quantization_config, self._own_policy = config, policy
             return
-        table = self._table
+        table = self._adapted_table
         floats = table.read_value()
         self._forget_table(table)
         self.quantization_config, self._own_policy = config, policy
@@ -125,8 +125,8 @@ class Quantizable(Adaptable):
 
     def _forget_table(self, table: td.Variable) -> None:
         self._added_weights = [v for v in self._added_weights if v is not table]
-        self._held = [v for v in self._held if v is not table]
-        self._penalties = [pair for pair in self._penalties if pair[1] is not table]
+        self._held_variables = [v for v in self._held_variables if v is not table]
+        self._weight_penalties = [pair for pair in self._weight_penalties if pair[1] is not table]
 
     def _build_quantized(self, shape: tuple[int, ...]) -> None:
         """Make what holds a table of this shape, which a file or `quantize` fills."""
@@ -141,10 +141,10 @@ class Quantizable(Adaptable):
             return InBytes(self, name, rounding, shape, self._sharing())
         matrix = shape if self._by_rows else matrix_of(shape, self._scale_axes())
         axis = int(self._by_rows)
-        return InHalfBytes(self, name, rounding, shape, matrix, axis, 1, self._block)  # type: ignore[arg-type]
+        return InHalfBytes(self, name, rounding, shape, matrix, axis, 1, self._codes_per_scale)  # type: ignore[arg-type]
 
     @property
-    def _block(self) -> int | None:
+    def _codes_per_scale(self) -> int | None:
         """How many neighbours have a scale of their own in 4 bits; None or -1: all share one."""
         config = self.quantization_config
         return getattr(self._own_policy if config is None else config, "block_size", None)
@@ -154,7 +154,7 @@ class Quantizable(Adaptable):
         if self._in_whole_numbers:
             self._build_quantized(shape)
             return
-        setattr(self, self._adapts, self._add(self._adapts, shape, **settings))
+        setattr(self, self._adapts, self._own_weight(self._adapts, shape, **settings))
 
     def _build_float8(self) -> None:
         """Make the scales of floats of 8 bits, and the largest numbers of the last calls. Their
@@ -193,13 +193,13 @@ class Quantizable(Adaptable):
             return whole
         return td.cast(td.cast(whole, td.float32) + self._product(), self.compute_dtype)
 
-    def _sizes(self) -> tuple[int, ...]:
-        return self._table_shape if self._in_whole_numbers else super()._sizes()
+    def _table_sizes(self) -> tuple[int, ...]:
+        return self._table_shape if self._in_whole_numbers else super()._table_sizes()
 
     def _floats(self) -> td.Tensor:
         """The table as floats."""
         if not self._in_whole_numbers:
-            found: td.Tensor = self._table.read_value()
+            found: td.Tensor = self._adapted_table.read_value()
             return found
         return self._form().floats()
 
@@ -249,7 +249,7 @@ class Quantizable(Adaptable):
         shared = self._scale_axes()
         return [1 if axis in shared else size for axis, size in enumerate(self._table_shape)]
 
-    def _outputs(self, inputs: td.Tensor) -> td.Tensor:
+    def _table_products(self, inputs: td.Tensor) -> td.Tensor:
         """What the inputs give with the table, whichever form that has."""
         if self.quantization_mode is None:
             return self._contract(inputs, self._adapted())
@@ -313,7 +313,7 @@ class Quantizable(Adaptable):
         if self._in_whole_numbers:
             table, *further = self._form().variables()
         else:
-            table, *further = self._table, *self._float8_state
+            table, *further = self._adapted_table, *self._float8_state
         own = {id(v) for v in (table, *further)}
         return [table, *(v for v in found if id(v) not in own), *further]
 

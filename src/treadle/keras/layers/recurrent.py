@@ -36,7 +36,7 @@ class RNN(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "return_sequences", "return_state", "go_backwards", "stateful", "unroll",
         "zero_output_for_mask", "cell",
     )  # fmt: skip
@@ -263,7 +263,7 @@ def _where(kept: td.Tensor, new: td.Tensor, old: td.Tensor) -> td.Tensor:
 
 
 def _takes_training(cell: Any) -> bool:
-    return isinstance(cell, Layer) and cell._takes("training")
+    return isinstance(cell, Layer) and cell._call_takes("training")
 
 
 class OwnCell(RNN):
@@ -275,7 +275,7 @@ class OwnCell(RNN):
         "zero_output_for_mask", "name", "trainable", "dtype", "input_shape",
         "activity_regularizer", "batch_input_shape", "batch_size", "autocast",
     )  # fmt: skip
-    _settings: ClassVar[tuple[str, ...]] = ("activity_regularizer",)
+    _config_names: ClassVar[tuple[str, ...]] = ("activity_regularizer",)
     _no_settings: ClassVar[tuple[str, ...]] = ("cell",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -33,7 +33,7 @@ class _ZeroPadding(Spatial):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("padding",)
+    _config_names: ClassVar[tuple[str, ...]] = ("padding",)
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
@@ -74,7 +74,7 @@ class _Cropping(Spatial):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("cropping",)
+    _config_names: ClassVar[tuple[str, ...]] = ("cropping",)
 
     def __init__(
         self, cropping: Any = None, data_format: str | None = None, **kwargs: Any
@@ -127,7 +127,7 @@ class _UpSampling(Spatial):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("size",)
+    _config_names: ClassVar[tuple[str, ...]] = ("size",)
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
@@ -160,7 +160,7 @@ class UpSampling2D(_UpSampling):
     """
 
     rank = 2
-    _settings: ClassVar[tuple[str, ...]] = ("interpolation",)
+    _config_names: ClassVar[tuple[str, ...]] = ("interpolation",)
 
     def __init__(
         self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest",

@@ -44,12 +44,18 @@ class Spatial(Layer):
     """A layer of `rank` spatial axes between the batch axis and the channels, or after both."""
 
     rank: ClassVar[int]
-    _settings: ClassVar[tuple[str, ...]] = ("data_format",)
+    _config_names: ClassVar[tuple[str, ...]] = ("data_format",)
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.data_format = format_name(data_format)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
+        self.input_spec = InputSpec(ndim=self._spatial_rank + 2)
+
+    @property
+    def _spatial_rank(self) -> int:
+        """`rank` as the class has it: users' classes may give their layers another attribute of
+        this name."""
+        return type(self).rank
 
     @property
     def _channels_last(self) -> bool:
@@ -57,18 +63,18 @@ class Spatial(Layer):
 
     @property
     def _channel_axis(self) -> int:
-        return self.rank + 1 if self._channels_last else 1
+        return self._spatial_rank + 1 if self._channels_last else 1
 
     @property
     def _axes(self) -> list[int]:
         """The spatial axes."""
         first = 1 if self._channels_last else 2
-        return list(range(first, first + self.rank))
+        return list(range(first, first + self._spatial_rank))
 
     @property
     def _format_code(self) -> str:
         """The data format as ops have it, such as NHWC."""
-        space = "DHW"[3 - self.rank :]
+        space = "DHW"[3 - self._spatial_rank :]
         return f"N{space}C" if self._channels_last else f"NC{space}"
 
     def _with_sizes(self, shape: Any, change: Callable[[int, int], int], *channels: Any) -> Any:
@@ -90,7 +96,7 @@ class Windowed(Spatial):
     strides: tuple[int, ...]
     padding: str
     dilation_rate: tuple[int, ...]
-    _settings: ClassVar[tuple[str, ...]] = ("strides", "padding")
+    _config_names: ClassVar[tuple[str, ...]] = ("strides", "padding")
     _further_paddings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -98,18 +104,19 @@ class Windowed(Spatial):
         dilation_rate: Any = 1, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(data_format, **kwargs)
-        self.window = sizes(window, self.rank, "the window")
-        self.strides = self.window if strides is None else sizes(strides, self.rank, "strides")
-        self.dilation_rate = sizes(dilation_rate, self.rank, "dilation_rate")
+        rank = self._spatial_rank
+        self.window = sizes(window, rank, "the window")
+        self.strides = self.window if strides is None else sizes(strides, rank, "strides")
+        self.dilation_rate = sizes(dilation_rate, rank, "dilation_rate")
         self.padding = padding_name(padding, *self._further_paddings)
 
-    def _length(self, size: int, number: int) -> int:
+    def _windows_along(self, size: int, number: int) -> int:
         """How many windows fit along a spatial axis."""
         reach = (self.window[number] - 1) * self.dilation_rate[number] + 1
         return (size - (reach if self.padding == "valid" else 1)) // self.strides[number] + 1
 
     def _with_channels(self, input_shape: Any, channels: int | None) -> Any:
-        shape = self._with_sizes(input_shape, self._length, channels)
+        shape = self._with_sizes(input_shape, self._windows_along, channels)
         if any(shape[axis] is not None and shape[axis] < 1 for axis in self._axes):
             raise ValueError(
                 f'Layer "{self.name}" ({type(self).__name__}): a window of {self.window} does not '

@@ -147,7 +147,7 @@ class Node:
         for result in self.results:
             if isinstance(result, KerasTensor):
                 result.node = self
-        layer._nodes.append(self)
+        layer._call_nodes.append(self)
 
     @property
     def sources(self) -> list[KerasTensor]:
@@ -187,7 +187,7 @@ def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if taking is not None:
         return taking.call_layer(layer, args, kwargs)
     outputs = outputs_of(layer, args, kwargs)
-    layer._output_shape = td.nest.map_structure(
+    layer._last_output_shape = td.nest.map_structure(
         lambda x: tuple(x.shape) if isinstance(x, KerasTensor) else None, outputs
     )
     return Node(layer, args, kwargs, outputs).outputs

@@ -17,7 +17,7 @@ class Wrapper(Layer):
         layer: the layer inside.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("layer",)
+    _config_names: ClassVar[tuple[str, ...]] = ("layer",)
     _takes_objects: ClassVar[tuple[str, ...]] = ("layer",)
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
@@ -67,7 +67,7 @@ class TimeDistributed(Wrapper):
         return td.reshape(outputs, [*first, *after])
 
     def _of_steps(self, steps: td.Tensor, mask: Any, training: Any) -> td.Tensor:
-        given = {"mask": mask} if mask is not None and self.layer._takes("mask") else {}
+        given = {"mask": mask} if mask is not None and self.layer._call_takes("mask") else {}
         outputs: td.Tensor = self.layer(steps, training=training, **given)
         return outputs
 
@@ -91,7 +91,7 @@ class Bidirectional(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = ("layer", "backward_layer", "merge_mode")
+    _config_names: ClassVar[tuple[str, ...]] = ("layer", "backward_layer", "merge_mode")
     _takes_objects: ClassVar[tuple[str, ...]] = ("layer", "backward_layer")
 
     def __init__(
@@ -212,7 +212,7 @@ class SpectralNormalization(Wrapper):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = ("power_iterations",)
+    _config_names: ClassVar[tuple[str, ...]] = ("power_iterations",)
 
     def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:
         super().__init__(layer, **kwargs)

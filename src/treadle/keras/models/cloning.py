@@ -54,7 +54,7 @@ def _cloned(
                 "layers are not called when they are made: use it with functional models"
             )
         return _compiled_as(model, clones.sequential(model, input_tensors))
-    if getattr(model, "_network", None) is None:
+    if getattr(model, "_layer_network", None) is None:
         raise ValueError(
             "clone_model: arguments besides the model are only supported for Sequential and "
             f"functional models, got {type(model).__name__}"
@@ -100,15 +100,15 @@ class _Clones:
             raise ValueError(
                 f"clone_model: a Sequential has one input, got {len(listed)} input_tensors"
             )
-        start = model._start
-        if start is None and model._network is not None:
-            start = model._network.sources[0]
+        start = model._first_input
+        if start is None and model._layer_network is not None:
+            start = model._layer_network.sources[0]
         first = listed or ([] if start is None else [_input_like(start)])
         return Sequential([*first, *(self.of(layer) for layer in model.layers)], name=model.name)
 
     def functional(self, model: Any, given: Any) -> Any:
         """A functional model of the clones, called as the layers were."""
-        network = model._network
+        network = model._layer_network
         inputs = given
         if given is None:
             inputs = td.nest.map_structure(_input_like, network.inputs)

@@ -169,18 +169,18 @@ class _Waiting(metrics.Metric):
 
     def __init__(self, setup: Compiled) -> None:
         super().__init__("compile_metrics")
-        self._setup = setup
+        self._compile_setup = setup
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Make the metrics, and add the first batch."""
         names = output_names(None, y_pred)
-        self._setup.update(y_true, y_pred, sample_weight, names)
+        self._compile_setup.update(y_true, y_pred, sample_weight, names)
 
     def result(self) -> dict[str, Any]:
         """The results of the metrics that it stands for; none before the first batch."""
-        if self._setup._metrics is None:
+        if self._compile_setup._metrics is None:
             return {}
-        return {metric.name: metric.result() for metric, _, _ in self._setup._metrics}
+        return {metric.name: metric.result() for metric, _, _ in self._compile_setup._metrics}
 
 
 class CompiledLoss:
@@ -198,31 +198,31 @@ class CompiledLoss:
         self, losses: Any, loss_weights: Any = None, output_names: Sequence[str] | None = None,
         total_loss_mean: Any = None,
     ) -> None:  # fmt: skip
-        self._setup = Compiled(losses, None, None, loss_weights, False)
+        self._compile_setup = Compiled(losses, None, None, loss_weights, False)
         self._names, self._model = output_names, None
         if total_loss_mean is not None:
-            self._setup.tracker = total_loss_mean
+            self._compile_setup.tracker = total_loss_mean
 
     @classmethod
     def of(cls, setup: Compiled, model: Any) -> CompiledLoss:
         """That of a model, whose `metrics` have the tracker, too."""
         made = cls.__new__(cls)
-        made._setup, made._names, made._model = setup, None, model
+        made._compile_setup, made._names, made._model = setup, None, model
         return made
 
     @property
     def _user_losses(self) -> Any:
-        return self._setup.given_loss
+        return self._compile_setup.given_loss
 
     @property
     def _user_loss_weights(self) -> Any:
-        return self._setup.factors
+        return self._compile_setup.factors
 
     def __call__(
         self, y_true: Any, y_pred: Any, sample_weight: Any = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> td.Tensor:  # fmt: skip
-        setup, names = self._setup, self._names
+        setup, names = self._compile_setup, self._names
         if not names or isinstance(y_pred, Mapping):  # whose keys are the names
             names = output_names(self._model, y_pred)
         total = setup.total(y_true, y_pred, sample_weight, regularization_losses or (), names)
@@ -233,14 +233,14 @@ class CompiledLoss:
     @property
     def metrics(self) -> list[metrics.Metric]:
         """What follows the loss."""
-        return [self._setup.tracker]
+        return [self._compile_setup.tracker]
 
     def get_config(self) -> dict[str, Any]:
         """The losses as plain data, one for each output."""
-        given = self._setup.given_loss
+        given = self._compile_setup.given_loss
         each = tree.flatten(given) if tree.is_nested(given) else [given]
         listed = [losses.serialize(losses.as_loss(loss)) for loss in each]
-        return {"losses": listed, "total_loss_mean": metrics.serialize(self._setup.tracker)}
+        return {"losses": listed, "total_loss_mean": metrics.serialize(self._compile_setup.tracker)}
 
 
 class CompiledMetrics:
@@ -252,12 +252,12 @@ class CompiledMetrics:
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add a batch."""
         names = output_names(self.model, y_pred)
-        self.model._setup().update(y_true, y_pred, sample_weight, names)
+        self.model._compile_setup().update(y_true, y_pred, sample_weight, names)
 
     @property
     def metrics(self) -> list[metrics.Metric]:
         """The metrics."""
-        return self.model._setup().metrics[1:]  # type: ignore[no-any-return]
+        return self.model._compile_setup().metrics[1:]  # type: ignore[no-any-return]
 
 
 def _fitted(y: Any, pred: Any) -> Any:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def input_types(model: Model) -> list[Any] | None:
     """The types of what a model is called on, any number of examples; None where it is not known:
     before the first call of a model that defines `call`."""
-    if model._network is not None:
-        return [td.nest.map_structure(_as_type, model._network.inputs)]
+    if model._layer_network is not None:
+        return [td.nest.map_structure(_as_type, model._layer_network.inputs)]
     shape = model._build_shapes.get("input_shape")
     if model._called_on is None and isinstance(shape, tuple):
         return [td.TensorSpec([None, *shape[1:]], model.dtype)]

@@ -45,7 +45,8 @@ class Model(Trainer, Layer):
     _takes_any_config: ClassVar[bool] = True  # one of layers, too
     _passes_masks: ClassVar[bool] = True
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {
-        "_compiled", "_functions", "_network", "_start", "_called", "_added_metrics",
+        "_compiled_setup", "_step_functions", "_layer_network", "_first_input",
+        "_called", "_added_metrics",
         "compiled_loss", "compiled_metrics", "distribute_strategy", "history", "optimizer",
         "_called_on",
     }  # fmt: skip
@@ -67,21 +68,21 @@ class Model(Trainer, Layer):
         if given and type(self) is Functional and not kwargs.get("name"):
             kwargs["name"] = naming.unique_name("Model" if generation.is_2 else "Functional")
         super().__init__(**kwargs)
-        self._compiled: Any = None
+        self._compiled_setup: Any = None
         self.distribute_strategy = td.distribute.get_strategy()
-        self._functions: dict[str, Any] = {}
+        self._step_functions: dict[str, Any] = {}
         self._added_metrics: dict[str, Any] = {}
-        self._network: Network | None = None
+        self._layer_network: Network | None = None
         if given:
-            self._network = Network(given["inputs"], given["outputs"])
-            self._network_layers = self._network.layers
+            self._layer_network = Network(given["inputs"], given["outputs"])
+            self._network_layers = self._layer_network.layers
             self.built = True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """The outputs; subclasses that are not made from inputs and outputs must define it."""
-        if self._network is None:
+        if self._layer_network is None:
             return super().call(inputs)
-        return self._network.run(inputs)
+        return self._layer_network.run(inputs)
 
     def __reduce__(self) -> Any:
         """Pickled are the configuration, the weights and what the optimizer keeps; classes of
@@ -95,52 +96,52 @@ class Model(Trainer, Layer):
     @property
     def operations(self) -> list[Layer]:
         """The layers and operations of a functional model, as they are called."""
-        return self.layers if self._network is None else list(self._network.called)
+        return self.layers if self._layer_network is None else list(self._layer_network.called)
 
     @property
     def output_names(self) -> list[str]:
         """The names of the layers that give the outputs of a functional model."""
-        if type(self) is Sequential or self._network is None:
+        if type(self) is Sequential or self._layer_network is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'output_names'")
-        nodes = (target.node for target in self._network.targets)
+        nodes = (target.node for target in self._layer_network.targets)
         return [str(node.layer.name) for node in nodes if node is not None]
 
     @property
     def output_shape(self) -> Any:
         """The shapes of the outputs (None where they vary)."""
-        if self._network is None:
+        if self._layer_network is None:
             return super().output_shape
-        return td.nest.map_structure(lambda t: tuple(t.shape), self._network.outputs)
+        return td.nest.map_structure(lambda t: tuple(t.shape), self._layer_network.outputs)
 
-    def _described(self) -> Network:
+    def _described_network(self) -> Network:
         """The model's calls of layers."""
-        if self._network is None:
+        if self._layer_network is None:
             raise AttributeError(
                 f'Model "{self.name}" defines its own call(), so it has no inputs and outputs: '
                 "they belong to Sequential models of known input shape and to "
                 "Model(inputs, outputs)"
             )
-        return self._network
+        return self._layer_network
 
     @_assignable
     def inputs(self) -> list[KerasTensor]:
         """What the model starts from, as a list."""
-        return list(self._described().sources)
+        return list(self._described_network().sources)
 
     @_assignable
     def outputs(self) -> list[KerasTensor]:
         """What the model gives, as a list."""
-        return list(self._described().targets)
+        return list(self._described_network().targets)
 
     @_assignable
     def input(self) -> Any:
         """What the model starts from."""
-        return self._described().inputs
+        return self._described_network().inputs
 
     @_assignable
     def output(self) -> Any:
         """What the model gives."""
-        return self._described().outputs
+        return self._described_network().outputs
 
     @property
     def input_shape(self) -> Any:
@@ -150,15 +151,15 @@ class Model(Trainer, Layer):
     @property
     def layers(self) -> list[Layer]:
         """The layers directly below the model."""
-        if self._network is not None:
-            return list(self._network.layers)
+        if self._layer_network is not None:
+            return list(self._layer_network.layers)
         return self._holdings.layers
 
     def _trackable_children(self) -> dict[str, Any]:
         """The layers by their places, what attributes hold, and the optimizer."""
         found = super()._trackable_children()
-        if self._listed is not None:
-            layers = self._listed
+        if self._listed_layers is not None:
+            layers = self._listed_layers
             held = {id(layer) for layer in layers}
             found = {
                 name: value
@@ -169,9 +170,9 @@ class Model(Trainer, Layer):
         return found if self.optimizer is None else found | {"optimizer": self.optimizer}
 
     @property
-    def _listed(self) -> list[Layer] | None:
+    def _listed_layers(self) -> list[Layer] | None:
         """The layers where their order is the model's; None where the model calls them itself."""
-        return None if self._network is None else self.layers
+        return None if self._layer_network is None else self.layers
 
     def _trackable_aliases(self, name: str) -> tuple[str, ...]:
         kind, _, number = name.partition("-")
@@ -180,7 +181,7 @@ class Model(Trainer, Layer):
 
     def _keras_places(self, number: int) -> tuple[str, ...]:
         """Where Keras 3 has the layer of a number in its checkpoints: among all that is called."""
-        place = number if self._network is None else self._network.places[number]
+        place = number if self._layer_network is None else self._layer_network.places[number]
         return (f"_operations/{place}",)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -214,13 +215,13 @@ class Model(Trainer, Layer):
         self._called_on = exporting.types_of_call(args) or None
         super()._build_for(args, kwargs)
 
-    def _build(self, inputs: Any) -> None:
+    def _build_once(self, inputs: Any) -> None:
         if type(self).build is Model.build:
             self.built = True  # the layers make their weights when they are called
-            if self._network is None:
+            if self._layer_network is None:
                 self._build_shapes = {"input_shape": td.nest.map_structure(_shape, inputs)}
         else:
-            super()._build(inputs)
+            super()._build_once(inputs)
 
     # -- state -----------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ class Model(Trainer, Layer):
                 f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}"
             )
         quantized.quantize(self, mode, config, filters)
-        self._functions = {}
+        self._step_functions = {}
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -274,15 +275,15 @@ class Model(Trainer, Layer):
     def _is_functional(self) -> bool:
         """Whether the model is its calls of layers: of a class whose constructor takes inputs and
         outputs, as that of a program that only has a `train_step` of its own."""
-        return self._network is not None and _takes_outputs(type(self).__init__)
+        return self._layer_network is not None and _takes_outputs(type(self).__init__)
 
     def get_config(self) -> dict[str, Any]:
         """The calls of layers that the model consists of; of a subclass with a constructor of its
         own, its arguments."""
-        if not self._is_functional or self._network is None:
+        if not self._is_functional or self._layer_network is None:
             return super().get_config()
         own = {"name": self.name, "trainable": self.trainable}
-        return own | described.describe(self._network)
+        return own | described.describe(self._layer_network)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -425,7 +426,7 @@ class Model(Trainer, Layer):
         """
         from treadle.keras.models.summary import print_summary
 
-        network = None if isinstance(self, Sequential) else self._network
+        network = None if isinstance(self, Sequential) else self._layer_network
         print_summary(
             self, network, line_length, positions, print_fn, expand_nested, show_trainable,
             layer_range,
@@ -459,10 +460,10 @@ class Sequential(Model):
     ) -> None:
         super().__init__(trainable=trainable, name=name, **kwargs)
         self._layers: list[Layer] = []
-        self._start: KerasTensor | None = None
+        self._first_input: KerasTensor | None = None
         self._called: list[KerasTensor] = []  # the results of the layers so far
         for layer in layers or ():
-            self._append(layer)
+            self._append_layer(layer)
         self._build_if_possible()
 
     def add(self, layer: Layer, rebuild: bool = True) -> None:
@@ -471,7 +472,7 @@ class Sequential(Model):
         Args:
             rebuild: whether weights that can be made now are made.
         """
-        self._append(layer)
+        self._append_layer(layer)
         if rebuild:
             self._build_if_possible()
 
@@ -481,12 +482,12 @@ class Sequential(Model):
             raise ValueError(f'Model "{self.name}" has no layers')
         last = self._layers.pop()
         self._called = self._called[: len(self._layers)]
-        self._functions = {}
+        self._step_functions = {}
         if rebuild:
             self._build_if_possible()
         return last
 
-    def _append(self, layer: Any) -> None:
+    def _append_layer(self, layer: Any) -> None:
         if isinstance(layer, KerasTensor) and layer.node is not None:
             layer = layer.node.layer
         if not isinstance(layer, Layer):
@@ -509,44 +510,44 @@ class Sequential(Model):
                 "`name` argument to pass a unique name."
             )
         if isinstance(layer, InputLayer):
-            if self._start is not None:
+            if self._first_input is not None:
                 raise ValueError(
                     f"Sequential model '{self.name}' has already been configured to use input "
-                    f"shape {tuple(self._start.shape)}. You cannot add a different Input layer to "
-                    "it."
+                    f"shape {tuple(self._first_input.shape)}. You cannot add a different Input "
+                    "layer to it."
                 )
-            self._start = layer.output
+            self._first_input = layer.output
             return
-        if layer._example_shape is not None and self._start is None and not self._layers:
-            self._start = Input(layer._example_shape, layer._example_batch, dtype=layer.dtype)
-        elif self._start is None and not self._layers:
-            self._start = _start_of(layer)
+        if layer._example_shape is not None and self._first_input is None and not self._layers:
+            self._first_input = Input(layer._example_shape, layer._example_batch, dtype=layer.dtype)
+        elif self._first_input is None and not self._layers:
+            self._first_input = _start_of(layer)
         self._layers.append(layer)
-        self._functions = {}
+        self._step_functions = {}
 
     @property
     def layers(self) -> list[Layer]:
         return list(self._layers)
 
     @property
-    def _listed(self) -> list[Layer]:
+    def _listed_layers(self) -> list[Layer]:
         return self.layers
 
     def _keras_places(self, number: int) -> tuple[str, ...]:
         return (f"_functional/_operations/{number + 1}", f"_layers/{number}")
 
     def _build_if_possible(self) -> None:
-        start = self._start
-        if start is None and self._network is not None:
-            start = self._network.sources[0]  # of the shape of the first call
+        start = self._first_input
+        if start is None and self._layer_network is not None:
+            start = self._layer_network.sources[0]  # of the shape of the first call
         if start is not None and self._layers:
-            self._chain(start)
+            self._chain_layers(start)
 
     def build(self, input_shape: Any = None) -> None:
         """Make the weights of all layers for inputs of this shape (batch first)."""
         if input_shape is None or not self._layers:
             return
-        start = self._start
+        start = self._first_input
         if start is not None and not start.shape.is_compatible_with(input_shape):
             raise ValueError(
                 f"Sequential model '{self.name}' has already been configured to use input shape "
@@ -554,7 +555,7 @@ class Sequential(Model):
             )
         self._start_from(tuple(input_shape), self.dtype)
 
-    def _build(self, inputs: Any) -> None:
+    def _build_once(self, inputs: Any) -> None:
         if isinstance(inputs, td.Tensor) and len(inputs.shape) and self._layers:
             first = self._layers[0]
             own = type(first).__module__.startswith("treadle.") and inputs.dtype is not td.string
@@ -563,13 +564,13 @@ class Sequential(Model):
 
     def _start_from(self, shape: tuple[int | None, ...], dtype: Any) -> None:
         """Make the weights, unless they were made for such inputs."""
-        known = self._network
+        known = self._layer_network
         if known is None or not known.sources[0].shape[1:].is_compatible_with(shape[1:]):
-            self._chain(Input(batch_shape=(None, *shape[1:]), dtype=dtype))
+            self._chain_layers(Input(batch_shape=(None, *shape[1:]), dtype=dtype))
 
-    def _chain(self, start: KerasTensor) -> None:
+    def _chain_layers(self, start: KerasTensor) -> None:
         """Call the layers one after the other; those that were so called are left as they are."""
-        known = self._network
+        known = self._layer_network
         goes_on = known is not None and known.sources[0] is start
         called = list(self._called) if goes_on else []
         end = called[-1] if called else start
@@ -578,15 +579,15 @@ class Sequential(Model):
                 end = layer._base_call(end)
                 called.append(end)
         self._called = called
-        self._network = Network(start, end)
+        self._layer_network = Network(start, end)
         self.built = True
 
     @property
     def output_shape(self) -> Any:
         """The shape of the output (None where it varies)."""
-        if self._network is None and self._output_shape is not None:
-            return self._output_shape
-        return td.nest.map_structure(lambda t: tuple(t.shape), self._described().outputs)
+        if self._layer_network is None and self._last_output_shape is not None:
+            return self._last_output_shape
+        return td.nest.map_structure(lambda t: tuple(t.shape), self._described_network().outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         shape = tuple(input_shape)
@@ -596,14 +597,14 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         outputs = inputs
-        if not self._layers and self._start is None:
+        if not self._layers and self._first_input is None:
             raise ValueError(
                 f"Sequential model {self.name} cannot be called because it has no layers: "
                 "add one with model.add(...)"
             )
-        if self._network is not None and isinstance(inputs, td.Tensor):
-            outputs = fitted(inputs, self._network.sources[0])
-        elif self._network is not None and isinstance(inputs, list | tuple):
+        if self._layer_network is not None and isinstance(inputs, td.Tensor):
+            outputs = fitted(inputs, self._layer_network.sources[0])
+        elif self._layer_network is not None and isinstance(inputs, list | tuple):
             leaves = td.nest.flatten(inputs)
             if len(leaves) != 1:
                 raise ValueError(
@@ -616,9 +617,9 @@ class Sequential(Model):
 
     def get_config(self) -> dict[str, Any]:
         """The layers, the input among them where it is known."""
-        start = self._start
-        if start is None and self._network is not None:
-            start = self._network.sources[0]
+        start = self._first_input
+        if start is None and self._layer_network is not None:
+            start = self._layer_network.sources[0]
         layers = list(self._layers)
         if start is not None and start.node is not None:
             layers.insert(0, start.node.layer)
@@ -682,7 +683,7 @@ def _needed(layer: Layer) -> list[str]:
 
 def _start_of(layer: Layer) -> KerasTensor | None:
     """An input like the one that a model begins with, where that is known."""
-    network = getattr(layer, "_network", None)
+    network = getattr(layer, "_layer_network", None)
     if network is None or len(network.sources) != 1:
         return None
     (source,) = network.sources

@@ -196,7 +196,7 @@ def _start(source: KerasTensor) -> Node:
         batch_shape=tuple(source.shape), dtype=source.dtype, sparse=source.sparse,
         ragged=source.ragged,
     )  # fmt: skip
-    return made._nodes[0]
+    return made._call_nodes[0]
 
 
 def _checked(structure: Any, what: str) -> list[KerasTensor]:
@@ -250,16 +250,16 @@ class Function(Operation):
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
         super().__init__(name)
-        self._network = Network(inputs, outputs)
-        self.inputs, self.outputs = self._network.sources, self._network.targets
-        made = {id(node.layer) for node in self._network.nodes}
+        self._layer_network = Network(inputs, outputs)
+        self.inputs, self.outputs = self._layer_network.sources, self._layer_network.targets
+        made = {id(node.layer) for node in self._layer_network.nodes}
         self.operations = [
-            layer for layer in self._network.called
+            layer for layer in self._layer_network.called
             if id(layer) in made or isinstance(layer, InputLayer)
         ]  # fmt: skip
 
     def call(self, inputs: Any) -> Any:
-        return self._network.run(td.nest.map_structure(_tensor, inputs))
+        return self._layer_network.run(td.nest.map_structure(_tensor, inputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shapes of the results for these shapes of the inputs."""
@@ -269,7 +269,7 @@ class Function(Operation):
         )  # fmt: skip
         given = [KerasTensor(shape, source.dtype)
                  for shape, source in zip(shapes, self.inputs, strict=True)]  # fmt: skip
-        found = self(td.nest.pack_sequence_as(self._network.inputs, given))
+        found = self(td.nest.pack_sequence_as(self._layer_network.inputs, given))
         return td.nest.map_structure(lambda x: tuple(x.shape), found)
 
 

@@ -51,7 +51,7 @@ def _composed(paths: Sequence[_Path], layers: Sequence[str]) -> list[str]:
 
 def _layer_names(model: Any, count: int) -> list[str]:
     """The names of the layers that give a functional model's outputs; none of other models."""
-    network = getattr(model, "_network", None)
+    network = getattr(model, "_layer_network", None)
     if network is None or len(network.targets) != count:
         return []
     return [str(target.node.layer.name) for target in network.targets]

@@ -42,7 +42,7 @@ def _label(layer: Any, shown: dict[str, bool]) -> str:
     kind = type(layer).__name__
     cells = []
     if shown["shapes"]:
-        node = layer._nodes[0] if layer._nodes else None
+        node = layer._call_nodes[0] if layer._call_nodes else None
         if node is not None and node.sources:
             cells.append(f"Input shape: <b>{_shape(node.sources)}</b>")
         cells.append(f"Output shape: <b>{_shape(node.outputs) if node else '?'}</b>")
@@ -68,7 +68,7 @@ def _label(layer: Any, shown: dict[str, bool]) -> str:
 
 def _edges(model: Any) -> list[tuple[Any, Any]]:
     """Which layer's results which layer is called on."""
-    network = getattr(model, "_network", None)
+    network = getattr(model, "_layer_network", None)
     if network is None:
         return list(zip(model.layers, model.layers[1:], strict=False))
     return [
@@ -118,7 +118,7 @@ def model_to_dot(
         dot.set("dpi", dpi)
         dot.set("splines", splines)
         dot.set_node_defaults(shape="record")
-    network = getattr(model, "_network", None)
+    network = getattr(model, "_layer_network", None)
     ends: dict[int, tuple[int, int]] = {}  # what edges to and from a layer lead to
     for layer in model.layers if network is None else network.called:
         inner = layer.layer if isinstance(layer, Wrapper) else layer

@@ -65,7 +65,7 @@ def _connections(layer: Layer, network: Network) -> str:
     for tensor in (s for node in network.nodes if node.layer is layer for s in node.sources):
         node = network.made_by(tensor)
         assert node is not None
-        call = node.layer._nodes.index(node)
+        call = node.layer._call_nodes.index(node)
         result = next(i for i, made in enumerate(node.results) if made is tensor)
         found.append(f"{escape(node.layer.name)}[{_colored(call)}][{_colored(result)}]")
     return ", ".join(found) or "-"

@@ -82,8 +82,8 @@ class Trainer:
     """The training methods of Model. Subclasses may override `train_step`, `test_step` and
     `predict_step`, which work on one batch and are traced once per batch shape."""
 
-    _compiled: Compiled | None
-    _functions: dict[str, Any]
+    _compiled_setup: Compiled | None
+    _step_functions: dict[str, Any]
     _added_metrics: dict[str, Any]
     stop_training: bool = False  # callbacks end `fit` by it, and the others by these two
     stop_evaluating: bool = False
@@ -153,8 +153,8 @@ class Trainer:
             "steps_per_execution": steps_per_execution,
             "weighted_metrics": weighted_metrics,
         }  # fmt: skip
-        self._compiled = setup
-        self._functions = {}
+        self._compiled_setup = setup
+        self._step_functions = {}
         self.optimizer = optimizers.get(optimizer)
         scales = isinstance(self.optimizer, optimizers.LossScaleOptimizer)
         if auto_scale_loss and self.compute_dtype == "float16" and not scales:
@@ -165,9 +165,9 @@ class Trainer:
 
     def get_compile_config(self) -> dict[str, Any] | None:
         """What `compile` was given, as plain data; None before."""
-        if self._compiled is None:
+        if self._compiled_setup is None:
             return None
-        given = {"optimizer": self.optimizer} | self._compiled.arguments
+        given = {"optimizer": self.optimizer} | self._compiled_setup.arguments
         found: dict[str, Any] = serialization.serialize_keras_object(given)
         return found
 
@@ -194,34 +194,35 @@ class Trainer:
         taken = inspect.signature(Trainer.compile).parameters
         self.compile(**serialization.supported(given, taken.__contains__, "compile"))
 
-    def _setup(self) -> Compiled:
-        if self._compiled is None:
+    def _compile_setup(self) -> Compiled:
+        if self._compiled_setup is None:
             raise ValueError(
                 f'Model "{self.name}" must be compiled first: call model.compile(...)'
             )
-        return self._compiled
+        return self._compiled_setup
 
     @property
     def compiled(self) -> bool:
         """Whether `compile` was called."""
-        return self._compiled is not None
+        return self._compiled_setup is not None
 
     @property
     def run_eagerly(self) -> bool:
         """Whether batches are run op by op."""
-        return self._wants_eager if self._compiled is None else self._compiled.run_eagerly
+        setup = self._compiled_setup
+        return self._wants_eager if setup is None else setup.run_eagerly
 
     @run_eagerly.setter
     def run_eagerly(self, value: bool) -> None:
         self._wants_eager = bool(value)  # of a model that only predicts
-        if self._compiled is not None:
-            self._compiled.run_eagerly = bool(value)
+        if self._compiled_setup is not None:
+            self._compiled_setup.run_eagerly = bool(value)
 
     @property
     def metrics(self) -> list[Any]:
         """The loss tracker and the metrics that `compile` was given, and those that attributes of
         the model and of its layers hold."""
-        found = [] if self._compiled is None else self._compiled.metrics
+        found = [] if self._compiled_setup is None else self._compiled_setup.metrics
         own = self._holdings.metrics  # type: ignore[attr-defined]
         held = [*own, *self._added_metrics.values()]
         known = {id(m) for m in found}
@@ -247,10 +248,10 @@ class Trainer:
 
     def get_metrics_result(self) -> Logs:
         """The results of all metrics by their names, over what all replicas have seen."""
-        found: Logs = replicas.results_of(self.metrics, self._results)
+        found: Logs = replicas.results_of(self.metrics, self._metric_results)
         return found
 
-    def _results(self) -> Logs:
+    def _metric_results(self) -> Logs:
         found: Logs = {}
         for metric in self.metrics:
             result = metric.result()
@@ -264,7 +265,7 @@ class Trainer:
         training: bool = True,
     ) -> td.Tensor:  # fmt: skip
         """The loss of a batch, weight penalties included."""
-        setup = self._setup()
+        setup = self._compile_setup()
         penalties = list(self.losses)  # type: ignore[attr-defined]
         if setup.given_loss is None and not penalties:
             raise ValueError(f'Model "{self.name}": compile it with a loss, or add_loss in call()')
@@ -307,20 +308,20 @@ class Trainer:
         loss = self.compute_loss(**given)
         first = next(leaf for leaf in td.nest.flatten(x) if leaf is not None)
         count = td.cast(td.shape(first)[0], td.float32)
-        self._setup().tracker.update_state(replicas.unscaled(loss), sample_weight=count)
+        self._compile_setup().tracker.update_state(replicas.unscaled(loss), sample_weight=count)
         return loss
 
     def compute_metrics(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None
     ) -> Logs:
         """Add a batch to the metrics that `compile` was given; gives the results of all."""
-        self._setup().update(y, y_pred, sample_weight, output_names(self, y_pred))
+        self._compile_setup().update(y, y_pred, sample_weight, output_names(self, y_pred))
         return self.get_metrics_result()
 
     def train_step(self, data: Any) -> Logs:
         """One update of the weights from a batch."""
         x, y, weight = unpack(data)
-        self._setup()
+        self._compile_setup()
         with td.GradientTape() as tape:
             pred = self(x, training=True)  # type: ignore[operator]
             loss = self._loss_of(x, y, pred, weight, True)
@@ -369,11 +370,11 @@ class Trainer:
             step, own = replicas.step_of(self.distribute_strategy, step, kind), False
         if self.run_eagerly:
             return step  # type: ignore[no-any-return]
-        optimizer, found = self._functions.get(kind, (None, None))
+        optimizer, found = self._step_functions.get(kind, (None, None))
         # a program may assign another optimizer
         if found is None or optimizer is not self.optimizer or force:
             found = td.function(step, reduce_retracing=True, autograph=own)
-            self._functions[kind] = self.optimizer, found
+            self._step_functions[kind] = self.optimizer, found
         return found  # type: ignore[no-any-return]
 
     @property
@@ -381,11 +382,11 @@ class Trainer:
         """Whether the model was made in the scope of a strategy."""
         return not self.distribute_strategy.extended.is_default
 
-    def _shared(self, batch: Any) -> Any:
+    def _shared_among_replicas(self, batch: Any) -> Any:
         """A batch as tensors: the parts of the replicas of this process."""
         return as_tensors(self.distribute_strategy.extended.share_batch(batch))
 
-    def _told(self, verbose: Any) -> Any:
+    def _told_verbosity(self, verbose: Any) -> Any:
         """How much is printed: of several workers the first one prints."""
         first = self.distribute_strategy.extended.should_save_summary
         return 0 if verbose == "auto" and not first else verbose
@@ -393,9 +394,9 @@ class Trainer:
     def _as_arguments(self, step: Callable[[Any], Any], data: Any) -> Iterable[Any]:
         """The arguments of a step, made of batches. Tensors, unless a function that is compiled
         here takes a whole batch; where the batches are such arguments nothing is done to them."""
-        compiled = any(step is found for _, found in self._functions.values())
+        compiled = any(step is found for _, found in self._step_functions.values())
         if not compiled or self._is_distributed:
-            return map(self._shared, data)
+            return map(self._shared_among_replicas, data)
         return data if are_arguments(data) else map(as_arguments, data)
 
     # -- whole data ------------------------------------------------------------------------------
@@ -439,8 +440,8 @@ class Trainer:
         Returns:
             A History: ``history.history["loss"]`` and so on, one value an epoch.
         """
-        self._setup()
-        verbose = self._told(verbose)
+        self._compile_setup()
+        verbose = self._told_verbosity(verbose)
         if class_weight is not None and sample_weight is not None:
             raise ValueError("fit: give class_weight or sample_weight, not both")
         data = batches(x, y, sample_weight, batch_size, shuffle)
@@ -466,10 +467,10 @@ class Trainer:
         for epoch in range(first, epochs):
             self.reset_metrics()
             hooks.on_epoch_begin(epoch, {})
-            logs = self._run_epoch(data, hooks, class_weight, epoch == first)
+            logs = self._run_epoch_of_fit(data, hooks, class_weight, epoch == first)
             if validation_data is not None and _is_due(epoch, validation_freq):
                 size = validation_batch_size or batch_size
-                values = self._validate(validation_data, size, validation_steps, hooks)
+                values = self._validate_in_fit(validation_data, size, validation_steps, hooks)
                 logs |= {f"val_{name}": value for name, value in values.items()}
             hooks.on_epoch_end(epoch, logs)
             if self.stop_training:
@@ -479,14 +480,14 @@ class Trainer:
         hooks.on_train_end(logs)
         return history
 
-    def _run_epoch(
+    def _run_epoch_of_fit(
         self, data: Any, hooks: cb.CallbackList, class_weight: Mapping[int, float] | None,
         is_first: bool,
     ) -> Logs:  # fmt: skip
         step = self.make_train_function()
         if class_weight is not None:
             data = (with_class_weight(batch, class_weight) for batch in data)
-        logs = self._run_steps(step, self._as_arguments(step, data), hooks, "train")
+        logs = self._run_steps_of_model(step, self._as_arguments(step, data), hooks, "train")
         if logs is None and is_first:
             raise ValueError("fit: the data has no batches")
         if logs is None:
@@ -494,7 +495,7 @@ class Trainer:
             logs = self.get_metrics_result()
         return as_numbers(logs)
 
-    def _run_steps(
+    def _run_steps_of_model(
         self, step: Callable[[Any], Logs], data: Iterable[Any], hooks: cb.CallbackList, kind: str
     ) -> Logs | None:
         """Run a step for each batch, until there are no more or a callback says so.
@@ -525,7 +526,7 @@ class Trainer:
             end(number // together * together + together - 1, logs)  # as if there were all
         return logs
 
-    def _validate(
+    def _validate_in_fit(
         self, data: Any, batch_size: int | None, steps: int | None, hooks: cb.CallbackList
     ) -> Logs:
         x, y, weight = unpack(data) if isinstance(data, tuple) else (data, None, None)
@@ -551,16 +552,16 @@ class Trainer:
     ) -> Any:
         """The loss and metrics over the data: a list (the loss alone when there are no metrics),
         or a dict by name."""
-        self._setup()
+        self._compile_setup()
         data = x if isinstance(x, Arrays) else batches(x, y, sample_weight, batch_size, False)
-        hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
+        hooks = self._hooks_of_run(callbacks, verbose, number_of(data) if steps is None else steps)
         self.reset_metrics()
         step = self.make_test_function()
         self.stop_evaluating = False
         hooks.on_test_begin({})
         steps = config.least(steps, config.max_steps_per_epoch())
         taken = first_of(self._as_arguments(step, data), steps)
-        logs = self._run_steps(step, taken, hooks, "test")
+        logs = self._run_steps_of_model(step, taken, hooks, "test")
         if logs is None:
             raise ValueError("evaluate: the data has no batches")
         values = as_numbers(logs)
@@ -577,7 +578,7 @@ class Trainer:
     ) -> Any:  # fmt: skip
         """The model's outputs for all examples, as arrays."""
         data = batches(x, None, None, batch_size, False)
-        hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
+        hooks = self._hooks_of_run(callbacks, verbose, number_of(data) if steps is None else steps)
         step = self.make_predict_function()
         parts: list[Any] = []
         together = self.steps_per_execution
@@ -593,16 +594,16 @@ class Trainer:
         steps = config.least(steps, config.max_steps_per_epoch())
         hooks.on_predict_begin({})
         taken = first_of(self._as_arguments(step, data), steps)
-        self._run_steps(kept, taken, hooks, "predict")
+        self._run_steps_of_model(kept, taken, hooks, "predict")
         hooks.on_predict_end({})
         if not parts:
             raise ValueError("predict: the data has no batches")
         return td.nest.map_structure(_joined, *parts)
 
-    def _hooks(self, callbacks: Any, verbose: Any, steps: int | None) -> cb.CallbackList:
+    def _hooks_of_run(self, callbacks: Any, verbose: Any, steps: int | None) -> cb.CallbackList:
         if isinstance(callbacks, cb.CallbackList):
             return callbacks
-        verbose = self._told(verbose)
+        verbose = self._told_verbosity(verbose)
         return cb.CallbackList(
             callbacks, add_progbar=verbose != 0, model=self, verbose=verbose, epochs=1, steps=steps
         )
@@ -618,19 +619,19 @@ class Trainer:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: give class_weight or sample_weight, not both")
             batch = with_class_weight(batch, class_weight)
-        return self._on_batch(self.make_train_function(), batch, return_dict)
+        return self._run_on_batch(self.make_train_function(), batch, return_dict)
 
     @_in_scope
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
         """The metrics of one batch."""
-        return self._on_batch(self.make_test_function(), pack(x, y, sample_weight), return_dict)
+        return self._run_on_batch(self.make_test_function(), pack(x, y, sample_weight), return_dict)
 
-    def _on_batch(self, step: Callable[[Any], Any], batch: Any, return_dict: bool) -> Any:
-        self._setup()
+    def _run_on_batch(self, step: Callable[[Any], Any], batch: Any, return_dict: bool) -> Any:
+        self._compile_setup()
         self.reset_metrics()
-        logs = as_numbers(step(self._shared(batch)))
+        logs = as_numbers(step(self._shared_among_replicas(batch)))
         if return_dict:
             return in_order(logs)
         values = list(logs.values())

@@ -146,9 +146,9 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, Layer):
         return
     found = td.Module._trackable_children(value)
-    if hasattr(value, "_listed"):
-        if value._listed is not None:
-            yield "layers", value._listed
+    if hasattr(value, "_listed_layers"):
+        if value._listed_layers is not None:
+            yield "layers", value._listed_layers
         else:
             found["layers"] = value.layers  # type: ignore[attr-defined]
         if value.optimizer is not None:  # type: ignore[attr-defined]
@@ -253,7 +253,7 @@ def read(
             raise ValueError(f"{name}: {where}, which is {path or 'at the top'!r} there: {fault}")
     assign(assigned)
     for layer in taken:
-        layer._loaded()
+        layer._after_loading()
     for layer, store in others:
         layer.load_own_variables(store)
 

@@ -46,7 +46,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 class name_scope:
     """Names of variables and operations that the block makes begin with ``name/``, inside the scope
-    around it. A scope that is entered again is the same one.
+    around it, where it is entered. Two blocks of one name in one scope are one scope.
 
     The ``with`` statement binds the whole scope, such as ``outer/name/``.
 
@@ -60,19 +60,19 @@ class name_scope:
         ValueError: the name is not a string.
     """
 
-    __slots__ = ("_blocks", "_whole", "name")
+    __slots__ = ("_blocks", "name")
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise ValueError(f"name_scope: the name must be a string, not {name!r}")
         self.name = name
-        self._whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
         self._blocks: tuple[during, ...] = ()  # those that have begun: it may be entered again
 
     def __enter__(self) -> str:
-        in_graph = GraphMode.scope(self.name)
+        in_graph, name = GraphMode.scope(self.name), self.name
         if in_graph is None:
-            block = during(naming, "scope", self._whole, gives=self._whole)
+            whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
+            block = during(naming, "scope", whole, gives=whole)
         else:
             graph, whole = in_graph
             block = during(graph, "_scope", whole, gives=whole)

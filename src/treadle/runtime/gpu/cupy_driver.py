@@ -7,6 +7,7 @@ import importlib
 import logging
 import math
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -74,6 +75,53 @@ class CupyMark:
         self.event.synchronize()
 
 
+class Guests:
+    """Arrays of other libraries that tensors were over: each is let go once the device has done the
+    work that may read it. The libraries would use the memory again at once, in their own streams.
+
+    Attributes:
+        ended: arrays that no tensor has any more. They may come at any time.
+        leaving: the same, with a mark behind the work that was asked for by then.
+    """
+
+    def __init__(self) -> None:
+        self.ended: deque[Any] = deque()
+        self.leaving: deque[tuple[CupyMark, list[Any]]] = deque()
+
+    def let_go(self, mark: Callable[[], CupyMark]) -> None:
+        """Let go what the device has done with, and mark what has ended since."""
+        while self.leaving and self.leaving[0][0].event.done:
+            self.leaving.popleft()
+        arrays = self._taken(len(self.ended))
+        if arrays:
+            self.leaving.append((mark(), arrays))
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Within, the host waits until the device has done everything: what had ended by then is
+        let go."""
+        count, marked = len(self.ended), len(self.leaving)
+        yield
+        self._taken(count)
+        for _ in range(marked):
+            self.leaving.popleft()
+
+    def _taken(self, count: int) -> list[Any]:
+        return [self.ended.popleft() for _ in range(count)]
+
+
+class Guest:
+    """An array of another library, as long as a tensor is over it."""
+
+    __slots__ = ("array", "ended")
+
+    def __init__(self, array: Any, ended: deque[Any]) -> None:
+        self.array, self.ended = array, ended
+
+    def __del__(self) -> None:
+        self.ended.append(self.array)
+
+
 class Count:
     """Bytes in use, now and at most. CuPy would go through all blocks to count them."""
 
@@ -100,6 +148,7 @@ class CupyDriver:
 
     Attributes:
         ahead: the stream of `copy_ahead`.
+        reads_host: whether the device reads any memory of the host by itself, and may do so late.
         stream: in which everything else is done. Work of other streams is neither waited for nor
             kept waiting, except where arrays pass to another library.
     """
@@ -109,16 +158,18 @@ class CupyDriver:
         self.library, self.number = cupy, number
         self.runtime, self.driver = cupy.cuda.runtime, cupy.cuda.driver
         self.device = cupy.cuda.Device(number)
-        self.pool, self.count = cupy.cuda.MemoryPool(), Count()
+        self.pool, self.count, self.guests = cupy.cuda.MemoryPool(), Count(), Guests()
         with self.device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.ahead = cupy.cuda.Stream(non_blocking=True)
             if limit is not None:
                 self.pool.set_limit(size=limit)
-            record = gpu_record(self.runtime.getDeviceProperties(number))
+            properties = self.runtime.getDeviceProperties(number)
+            record = gpu_record(properties)
             library, version = discovery.driver_library(), self.runtime.driverGetVersion()
             decides, convolves = has_conditionals(library, version), has_cudnn()
             self.gpu = replace(record, decides=decides, convolves=convolves)
+            self.reads_host = bool(properties.get("pageableMemoryAccess"))
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -181,18 +232,22 @@ class CupyDriver:
         with self.device:
             array = self.library.ascontiguousarray(self.library.from_dlpack(external))
             self.follow(self._mark_in(self.library.cuda.get_current_stream()))
-        return array, array.data.ptr, np.dtype(array.dtype), tuple(array.shape)
+            self.guests.let_go(self.mark)
+        guest = Guest(array, self.guests.ended)
+        return guest, array.data.ptr, np.dtype(array.dtype), tuple(array.shape)
 
     def upload(self, address: int, array: Array) -> None:
         kind = self.runtime.memcpyHostToDevice
         source = array.ctypes.data
         self.runtime.memcpyAsync(address, source, array.nbytes, kind, self.stream.ptr)
+        if self.reads_host:  # others copy such memory to a place of their own before they return
+            self.stream.synchronize()
 
     def download(self, array: Array, address: int) -> None:
         kind = self.runtime.memcpyDeviceToHost
         target = array.ctypes.data
         self.runtime.memcpyAsync(target, address, array.nbytes, kind, self.stream.ptr)
-        self.stream.synchronize()
+        self.synchronize()
 
     def copy(self, target: int, source: int, size: int) -> None:
         kind = self.runtime.memcpyDeviceToDevice
@@ -365,7 +420,8 @@ class CupyDriver:
         )
 
     def synchronize(self) -> None:
-        self.stream.synchronize()
+        with self.guests.waiting():
+            self.stream.synchronize()
 
     # -- recordings ------------------------------------------------------------------------------
 

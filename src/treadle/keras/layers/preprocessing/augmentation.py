@@ -17,7 +17,7 @@ from treadle.keras.utils.bounding_boxes import affine_transform
 class _Random(OfImages):
     """A layer that changes images while training, and where no caller says whether it trains."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("seed",)
+    _config_names: ClassVar[tuple[str, ...]] = ("seed",)
     _while_training: ClassVar[bool] = True
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
@@ -55,7 +55,7 @@ class RandomFlip(_Random):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("mode",)
+    _config_names: ClassVar[tuple[str, ...]] = ("mode",)
     _modes: ClassVar[dict[str, list[int]]] = {
         "horizontal": [2], "vertical": [1], "horizontal_and_vertical": [1, 2],
     }  # fmt: skip
@@ -105,7 +105,7 @@ class _Moving(_Random):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("fill_mode", "interpolation", "fill_value")
+    _config_names: ClassVar[tuple[str, ...]] = ("fill_mode", "interpolation", "fill_value")
 
     def __init__(
         self, fill_mode: str = "reflect", interpolation: str = "bilinear",
@@ -156,7 +156,7 @@ class RandomRotation(_Moving):
         fill_mode, interpolation, seed, fill_value: as for RandomZoom.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor",)
+    _config_names: ClassVar[tuple[str, ...]] = ("factor",)
 
     def __init__(self, factor: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -200,7 +200,7 @@ class RandomZoom(_Moving):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("height_factor", "width_factor")
+    _config_names: ClassVar[tuple[str, ...]] = ("height_factor", "width_factor")
 
     def __init__(
         self, height_factor: Any, width_factor: Any = None, *args: Any, **kwargs: Any
@@ -249,7 +249,7 @@ class RandomTranslation(_Moving):
         fill_mode, interpolation, seed, fill_value: as for RandomZoom.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("height_factor", "width_factor")
+    _config_names: ClassVar[tuple[str, ...]] = ("height_factor", "width_factor")
 
     def __init__(self, height_factor: Any, width_factor: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -291,7 +291,7 @@ class RandomShear(_Moving):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("x_factor", "y_factor")
+    _config_names: ClassVar[tuple[str, ...]] = ("x_factor", "y_factor")
 
     def __init__(
         self, x_factor: Any = 0.0, y_factor: Any = 0.0, interpolation: str = "bilinear",
@@ -343,7 +343,7 @@ class RandomCrop(_Random):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("height", "width")
+    _config_names: ClassVar[tuple[str, ...]] = ("height", "width")
 
     def __init__(
         self, height: int, width: int, seed: int | None = None, data_format: str | None = None,
@@ -397,7 +397,7 @@ class RandomCrop(_Random):
 
 
 class _Coloring(_Random):
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "value_range")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "value_range")
     _lowest: ClassVar[float]
 
     def __init__(
@@ -471,7 +471,7 @@ class _OfASize(_Random):
         ValueError: the factors are not in rising order, or less than -1.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "interpolation")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "interpolation")
     _no_settings: ClassVar[tuple[str, ...]] = ("data_format",)
     _axis: ClassVar[int]
 

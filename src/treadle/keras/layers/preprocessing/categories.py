@@ -86,7 +86,7 @@ class CategoryEncoding(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
-    _settings: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode", "sparse")
+    _config_names: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode", "sparse")
 
     def __init__(
         self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False,
@@ -131,7 +131,7 @@ class Discretization(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse",
     )  # fmt: skip
     _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
@@ -244,7 +244,7 @@ class Hashing(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "num_bins", "salt", "mask_value", "output_mode", "sparse",
     )  # fmt: skip
 
@@ -318,7 +318,7 @@ class HashedCrossing(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
-    _settings: ClassVar[tuple[str, ...]] = ("num_bins", "output_mode", "sparse")
+    _config_names: ClassVar[tuple[str, ...]] = ("num_bins", "output_mode", "sparse")
     _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
 
     def __init__(

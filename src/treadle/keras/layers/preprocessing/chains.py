@@ -34,7 +34,7 @@ class _Drawing(_Random):
     boxes are changed alike, and only the chosen layers compute.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("value_range", "factor", "interpolation")
+    _config_names: ClassVar[tuple[str, ...]] = ("value_range", "factor", "interpolation")
 
     def __init__(
         self, value_range: Any, factor: Any, interpolation: str, seed: int | None,
@@ -112,7 +112,7 @@ class RandAugment(_Drawing):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("num_ops",)
+    _config_names: ClassVar[tuple[str, ...]] = ("num_ops",)
 
     def __init__(
         self, value_range: Any = (0, 255), num_ops: int = 2, factor: Any = 0.5,
@@ -176,7 +176,7 @@ class AugMix(_Drawing):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("num_chains", "chain_depth", "alpha", "all_ops")
+    _config_names: ClassVar[tuple[str, ...]] = ("num_chains", "chain_depth", "alpha", "all_ops")
 
     def __init__(
         self, value_range: Any = (0, 255), num_chains: int = 3, chain_depth: int = 3,

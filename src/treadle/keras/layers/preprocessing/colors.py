@@ -56,7 +56,7 @@ def _grey(images: td.Tensor) -> td.Tensor:
 class _Colors(_Random):
     """A random change of colours, by a factor for each image."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "value_range")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "value_range")
     _bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __init__(
@@ -201,7 +201,7 @@ class RandomGrayscale(_Sometimes):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor",)
+    _config_names: ClassVar[tuple[str, ...]] = ("factor",)
     _no_settings: ClassVar[tuple[str, ...]] = ("seed",)
 
     def __init__(
@@ -230,7 +230,7 @@ class RandomInvert(_Sometimes):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "value_range")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "value_range")
 
     def __init__(
         self, factor: Any = 1.0, value_range: Any = (0, 255), seed: int | None = None,
@@ -259,7 +259,7 @@ class RandomErasing(_Sometimes):
         value_range, seed, data_format: as for RandomInvert.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "scale", "fill_value", "value_range")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "scale", "fill_value", "value_range")
 
     def __init__(
         self, factor: Any = 1.0, scale: Any = (0.02, 0.33), fill_value: Any = None,
@@ -307,7 +307,9 @@ class Solarization(_Random):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("addition_factor", "threshold_factor", "value_range")
+    _config_names: ClassVar[tuple[str, ...]] = (
+        "addition_factor", "threshold_factor", "value_range",
+    )
 
     def __init__(
         self, addition_factor: Any = 0.0, threshold_factor: Any = 0.0, value_range: Any = (0, 255),
@@ -341,7 +343,7 @@ class AutoContrast(OfImages):
         value_range: the least and the greatest value of a pixel.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("value_range",)
+    _config_names: ClassVar[tuple[str, ...]] = ("value_range",)
 
     def __init__(self, value_range: Any = (0, 255), **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -42,7 +42,7 @@ class RandomGaussianBlur(_Sometimes):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "kernel_size", "sigma", "value_range")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "kernel_size", "sigma", "value_range")
 
     def __init__(
         self, factor: Any = 1.0, kernel_size: Any = 3, sigma: Any = 1.0,
@@ -85,7 +85,7 @@ class RandomColorJitter(_Random):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "value_range", "brightness_factor", "contrast_factor", "saturation_factor", "hue_factor",
     )  # fmt: skip
     _kinds: ClassVar[dict[str, Any]] = {
@@ -129,7 +129,7 @@ class RandomPerspective(_Sometimes):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor", "scale", "interpolation", "fill_value")
+    _config_names: ClassVar[tuple[str, ...]] = ("factor", "scale", "interpolation", "fill_value")
 
     def __init__(
         self, factor: Any = 1.0, scale: float = 1.0, interpolation: str = "bilinear",
@@ -219,7 +219,7 @@ class RandomElasticTransform(_Sometimes):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "factor", "scale", "interpolation", "fill_mode", "fill_value", "value_range",
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ class Equalization(_Random):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("value_range", "bins")
+    _config_names: ClassVar[tuple[str, ...]] = ("value_range", "bins")
     _no_settings: ClassVar[tuple[str, ...]] = ("seed",)
 
     def __init__(
@@ -65,7 +65,7 @@ class ContrastLimitedAdaptiveHistogramEqualization(OfImages):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("value_range", "clip_limit", "tile_grid_size")
+    _config_names: ClassVar[tuple[str, ...]] = ("value_range", "clip_limit", "tile_grid_size")
 
     def __init__(
         self, value_range: Any = (0, 255), clip_limit: float = 4.0, tile_grid_size: Any = (8, 8),

@@ -40,7 +40,7 @@ class OfImages(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = ("data_format",)
+    _config_names: ClassVar[tuple[str, ...]] = ("data_format",)
     # Whether the layer does something while training only.
     _while_training: ClassVar[bool] = False
 
@@ -313,7 +313,7 @@ class OfImages(Layer):
 class _ToSize(OfImages):
     """A layer that gives images of one size."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("height", "width")
+    _config_names: ClassVar[tuple[str, ...]] = ("height", "width")
 
     def __init__(self, height: int, width: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -409,7 +409,7 @@ class Resizing(_ToSize):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "interpolation", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "fill_mode", "fill_value",
         "antialias",
     )  # fmt: skip
@@ -548,7 +548,7 @@ class MaxNumBoundingBoxes(OfImages):
         fill_value: the numbers and the labels of those that are added.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("max_number", "fill_value")
+    _config_names: ClassVar[tuple[str, ...]] = ("max_number", "fill_value")
 
     def __init__(self, max_number: int, fill_value: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -64,7 +64,7 @@ class MixUp(_Mixing):
         seed: makes the choices repeat.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
+    _config_names: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(
         self, alpha: float = 0.2, data_format: str | None = None, seed: int | None = None,
@@ -100,7 +100,7 @@ class CutMix(_Mixing):
         data_format: "channels_last" or "channels_first".
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("factor",)
+    _config_names: ClassVar[tuple[str, ...]] = ("factor",)
 
     def __init__(
         self, factor: Any = 1.0, seed: int | None = None, data_format: str | None = None,

@@ -28,7 +28,8 @@ class Pipeline(Layer):
         given = {"training": training, "mask": mask}
         for layer in self.layers:
             own = isinstance(layer, Layer)
-            taken = {k: v for k, v in given.items() if own and v is not None and layer._takes(k)}
+            known = {k: v for k, v in given.items() if own and v is not None}
+            taken = {k: v for k, v in known.items() if layer._call_takes(k)}
             inputs = layer(inputs, **taken)
         return inputs
 

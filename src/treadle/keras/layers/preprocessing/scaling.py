@@ -20,7 +20,7 @@ class Rescaling(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("scale", "offset")
+    _config_names: ClassVar[tuple[str, ...]] = ("scale", "offset")
 
     def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -54,7 +54,7 @@ class Normalization(Layer):
     """
 
     supports_masking = True
-    _settings: ClassVar[tuple[str, ...]] = ("axis", "invert")
+    _config_names: ClassVar[tuple[str, ...]] = ("axis", "invert")
 
     def __init__(
         self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False,

@@ -35,7 +35,7 @@ class STFTSpectrogram(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "mode", "frame_length", "frame_step", "fft_length", "window", "periodic", "scaling",
         "padding", "data_format", "expand_dims",
     )  # fmt: skip
@@ -147,7 +147,7 @@ class MelSpectrogram(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "fft_length", "sequence_stride", "sequence_length", "window", "sampling_rate",
         "num_mel_bins", "min_freq", "max_freq", "power_to_db", "top_db", "mag_exp", "min_power",
         "ref_power",

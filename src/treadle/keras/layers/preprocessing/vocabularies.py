@@ -56,7 +56,7 @@ class _Lookup(Layer):
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
     _kind: ClassVar[td.DType]
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "invert", "max_tokens", "num_oov_indices", "oov_token", "mask_token", "output_mode",
         "sparse", "pad_to_max_tokens", "oov_method", "salt",
     )  # fmt: skip
@@ -408,7 +408,7 @@ def _as_bytes(value: Any) -> bytes:
 class StringLookup(_Lookup):
     __doc__ = _Lookup.__doc__
     _kind = td.string
-    _settings: ClassVar[tuple[str, ...]] = ("encoding",)
+    _config_names: ClassVar[tuple[str, ...]] = ("encoding",)
 
     def __init__(
         self, max_tokens: int | None = None, num_oov_indices: int = 1, mask_token: Any = None,
@@ -464,7 +464,7 @@ class TextVectorization(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "standardize", "split", "ngrams", "output_mode", "output_sequence_length", "ragged",
     )  # fmt: skip
 
