@@ -132,3 +132,27 @@ def test_equations_of_integers_are_refused() -> None:
             solve(whole, whole)
     with pytest.raises(ValueError, match="rows"):
         td.linalg.lu_solve(np.eye(2), [1, 0], np.ones((3, 1)))
+
+
+def test_inverses_and_factors_of_float16_are_those_of_float32_rounded() -> None:
+    a = td.constant([[4, 1], [1, 3]], td.float16)
+    wide = td.cast(a, td.float32)
+    weights = td.constant([[1, 2], [3, 5]], td.float16)
+    with td.GradientTape(persistent=True) as tape:
+        tape.watch([a, wide])
+        found, expected = td.linalg.inv(a), td.linalg.inv(wide)
+        loss = td.reduce_sum(found * weights)
+        wide_loss = td.reduce_sum(expected * td.cast(weights, td.float32))
+    assert found.dtype is td.float16
+    np.testing.assert_array_equal(found, td.cast(expected, td.float16))
+    slopes = tape.gradient(loss, a), tape.gradient(wide_loss, wide)
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=2e-3)
+    q, r = td.function(td.linalg.qr)(a)
+    assert q.dtype is td.float16 and r.dtype is td.float16
+    np.testing.assert_allclose(td.matmul(q, r), a, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [td.float16, td.bfloat16])
+def test_pseudo_inverses_of_two_byte_floats_are_refused(dtype: td.DType) -> None:
+    with pytest.raises(TypeError, match="matrices of floats"):
+        td.linalg.pinv(td.eye(2, dtype=dtype))

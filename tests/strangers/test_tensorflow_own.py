@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import treadle as td
 from tests.strangers.libraries import FAILED, PASSED, Suite
-from tests.strangers.tensorflow_own import run
+from tests.strangers.tensorflow_own import run, unexported
 from tests.strangers.tensorflow_own.names import Helpers, Table, by_mode
 from treadle.compat.v1.values import Mode
 
@@ -48,8 +49,18 @@ def test_shared_modules_are_found_in_the_checkout(tmp_path: Path) -> None:
     name = "tensorflow.python.kernel_tests.random"
     assert helpers.find_spec(name).submodule_search_locations == [str(folder)]
     assert helpers.find_spec(f"{name}.util").origin == str(folder / "util.py")
+    shared = tmp_path / "tensorflow" / "python" / "autograph" / "tests"
+    shared.mkdir(parents=True)
+    found = helpers.find_spec("tensorflow.python.autograph.tests")
+    assert found.submodule_search_locations == [str(shared)]
     assert helpers.find_spec("tensorflow.python.framework.test_util") is None
     assert helpers.find_spec("numpy.kernel_tests") is None
+
+
+def test_the_greatest_difference_of_jacobians_is_nan_where_one_is() -> None:
+    ones, nan = np.ones((2, 2)), np.array([[1.0, np.nan], [1.0, 1.0]])
+    assert unexported.max_error([ones, ones], [ones, ones * 3]) == 2
+    assert np.isnan(unexported.max_error([nan, ones], [ones, ones * 3]))
 
 
 def test_counts_of_a_file(tmp_path: Path) -> None:

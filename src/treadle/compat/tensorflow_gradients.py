@@ -211,7 +211,7 @@ def _offsets(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 
 def _length(vector: Any) -> int | None:
-    found: int | None = vector.shape[0]
+    found: int | None = vector.shape.as_list()[0]  # in graphs of TensorFlow 1 not a Dimension
     return found
 
 

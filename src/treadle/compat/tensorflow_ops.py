@@ -16,6 +16,7 @@ from treadle.compat import corner_sampling
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ListSpec
 from treadle.keras.layers.preprocessing.projections import projected
+from treadle.ops.indexing.bad_positions import kept
 from treadle.ops.registry import run
 from treadle.ops.special import gamma
 from treadle.ops.statistics.uniques import unique_along
@@ -99,7 +100,6 @@ _SAME: dict[str, Callable[..., Any]] = {
     "Sub": td.subtract, "Tan": td.tan, "Tanh": td.tanh, "Tile": td.tile,
     "TruncateDiv": td.truncatediv, "TruncateMod": td.truncatemod, "Xdivy": td.math.xdivy,
     "Xlog1py": td.math.xlog1py, "Xlogy": td.math.xlogy, "ZerosLike": td.zeros_like,
-    "TensorScatterUpdate": td.tensor_scatter_nd_update,
     "TensorScatterAdd": td.tensor_scatter_nd_add, "TensorScatterSub": td.tensor_scatter_nd_sub,
     "TensorScatterMax": td.tensor_scatter_nd_max, "TensorScatterMin": td.tensor_scatter_nd_min,
     "ScatterNd": td.scatter_nd, "UnsortedSegmentSum": td.math.unsorted_segment_sum,
@@ -119,12 +119,32 @@ _SAME: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _same(function: Callable[..., Any]) -> Rule:
-    return lambda inputs, attrs: function(*inputs)
+# Of these, attributes that the functions have as parameters of the same names.
+_PASSED_ON = {"MatrixInverse": ("adjoint",), "Size": ("out_type",)} | dict.fromkeys(
+    (
+        "GatherNd", "ScatterNd", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax",
+        "TensorScatterMin",
+    ),
+    ("bad_indices_policy",),
+)  # fmt: skip
+
+
+def _same(function: Callable[..., Any], names: tuple[str, ...]) -> Rule:
+    def call(inputs: Sequence[Any], attrs: Attrs) -> Any:
+        return function(*inputs, **{name: attrs[name] for name in names if name in attrs})
+
+    return call
 
 
 for _type, _function in _SAME.items():
-    rule(_type)(_same(_function))
+    rule(_type)(_same(_function, _PASSED_ON.get(_type, ())))
+
+
+@rule("TensorScatterUpdate")
+def _updated(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    tensor, indices, updates = map(td.convert_to_tensor, inputs)
+    places, parts = kept(indices, updates, tensor.dims, attrs.get("bad_indices_policy", ""))
+    return td.tensor_scatter_nd_update(tensor, places, parts)
 
 
 @rule("Const")

@@ -28,7 +28,8 @@ def names_stage(filenames: Any, what: str) -> Stage:
     if isinstance(filenames, Dataset):
         names = filenames._stage
     else:
-        names = FromTensors(td.convert_to_tensor(_texts(filenames)))
+        hint = td.string  # of a list without names
+        names = FromTensors(td.convert_to_tensor(_texts(filenames), dtype_hint=hint))
     if getattr(names.spec, "dtype", None) is not td.string:
         raise TypeError(f"{what}: filenames must be strings, not {names.spec}{at(user_origin())}")
     return names

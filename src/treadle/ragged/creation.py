@@ -64,6 +64,7 @@ def constant(
         return conversion.constant(values, dtype)
     if ragged_rank is not None and ragged_rank < 0:
         raise ValueError(f"constant: ragged_rank {ragged_rank} is negative{at(user_origin())}")
+    given = inner_shape
     if ragged_rank is None:
         ragged_rank = max(0, deepest - 1 - (0 if inner_shape is None else len(inner_shape)))
     elif scalar is not None and ragged_rank >= deepest:
@@ -74,7 +75,7 @@ def constant(
     elif inner_shape is None:
         inner_shape = _inner_shape(values, ragged_rank)
     if ragged_rank == 0:
-        return _without_rows(pylist, dtype, inner_shape)
+        return _without_rows(pylist, dtype, given)
     nested = []
     for _ in range(ragged_rank):
         nested.append(np.cumsum([0, *map(_length, values)]))

@@ -12,12 +12,12 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import add_n
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.masks import boolean_mask
-from treadle.ops.shaping.creation import fill
+from treadle.ops.shaping.creation import fill, zeros_like
 from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import reshape
 from treadle.ops.strings import parts, pieces, unicode
 from treadle.ops.strings.texts import string_tensor
-from treadle.ragged import partitions, shaping
+from treadle.ragged import partitions, segments, shaping
 from treadle.ragged.tensor import RaggedTensor
 
 
@@ -142,28 +142,37 @@ def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: Any = "",
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The strings of each row joined, with `separator` between them.
+    """The strings along an axis joined, with `separator` between them.
 
-    Raises:
-        ValueError: another axis than the last one, which is ragged.
+    Along the first axis, and along an axis with ragged rows in it, the strings at the same place of
+    all rows are joined: those rows are as long as the longest of them.
     """
     rank = len(inputs.shape)
     if axis is None:
         if rank > 2:
             inputs = inputs.merge_dims(0, rank - 2)
         joined = reduce_join(inputs, -1, separator=separator)
-        return parts.reduce_join(joined, 0, separator=separator)
-    number = int(axis) % rank
-    if number != inputs.ragged_rank or keepdims:
-        raise ValueError(
-            f"reduce_join joins the rows of ragged tensors: axis {inputs.ragged_rank}"
-            f"{at(user_origin())}"
-        )
-    if inputs.ragged_rank > 1:
-        return inputs.with_values(reduce_join(inputs.values, -1, separator=separator))
-    return pieces.unsorted_segment_join(
-        inputs.values, inputs.value_rowids(), inputs.nrows(), separator
-    )
+        return parts.reduce_join(joined, 0, keepdims, separator)
+    number = int(axis)
+    if not -rank <= number < rank:
+        raise ValueError(f"reduce_join: axis {axis} of {rank} axes{at(user_origin())}")
+    joined = _joined_along(inputs, number % rank, separator)
+    return shaping.expand_dims(joined, number % rank) if keepdims else joined
+
+
+def _joined_along(x: Any, axis: int, separator: Any) -> Any:
+    if isinstance(x, Tensor):
+        return parts.reduce_join(x, axis, False, separator)
+    if axis > 1:
+        return x.with_values(_joined_along(x.values, axis - 1, separator))
+
+    def join(data: Any, ids: Any, count: Any) -> Any:
+        return pieces.unsorted_segment_join(data, ids, count, separator)
+
+    if axis == 1:
+        return segments.of_segments(join, x.values, x.value_rowids(), x.nrows())
+    one_row = zeros_like(x.row_splits[1:])
+    return segments.of_segments(join, x, one_row, 1).values
 
 
 def ngrams(

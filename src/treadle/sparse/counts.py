@@ -9,7 +9,7 @@ from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import size, size_of
+from treadle.ops.dims import shape, size, size_of
 from treadle.ops.elementwise.arithmetic import floordiv, maximum, mod
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
@@ -82,10 +82,10 @@ def bincount(
         totals = unsorted_segment_sum(gather(shares, order), found.idx, size(found.y))
     else:
         totals = cast(ones_like(found.count) if binary_output else found.count, x.dtype)
-    columns = mod(found.y, length)
+    columns = mod(found.y, maximum(length, 1))  # there are none where the length is 0
     if not by_rows:
         return SparseTensor(expand_dims(columns, 1), totals, expand_dims(length, 0))
-    places = stack([floordiv(found.y, length), columns], 1)
+    places = stack([floordiv(found.y, maximum(length, 1)), columns], 1)
     return SparseTensor(places, totals, stack([count, length]))
 
 
@@ -99,8 +99,19 @@ def _check(what: str, x: Any, weights: Any, axis: int | None, binary_output: boo
         text = f"{what}: axis -1 takes at most two axes, not shape {x.shape}{at(user_origin())}"
         raise InvalidArgumentError(None, None, text)
     if isinstance(weights, SparseTensor) and isinstance(x, SparseTensor):
+        text = f"{what}: the weights must have the shape of the elements"
+        if not weights.shape.is_compatible_with(x.shape):
+            raise InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+        checked(reduce_all(weights.dense_shape == x.dense_shape), text)
         same = reduce_all(weights.indices == x.indices)
         checked(same, f"{what}: the weights must be at the places of the elements")
+    elif axis == -1 and isinstance(x, Tensor) and weights is not None:
+        text = f"{what}: the weights must have the shape of the elements"
+        shares = convert_to_tensor(weights)
+        if not shares.shape.is_compatible_with(x.shape):
+            found = f"{shares.shape}, not {x.shape}"
+            raise InvalidArgumentError(None, None, f"{text}: {found}{at(user_origin())}")
+        checked(reduce_all(shape(shares) == shape(x)), text)
 
 
 def _elements(x: Any, weights: Any, by_rows: bool) -> tuple[Tensor, Any, Tensor, Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.ops.control.io import Assert
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.arithmetic import divide_no_nan, maximum
 from treadle.ops.elementwise.casting import cast
@@ -14,7 +15,7 @@ from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import sqrt, square
 from treadle.ops.indexing.gather import gather, gathered, unsorted_segment_sum
 from treadle.ops.nn.compositions import embedding_lookup
-from treadle.ops.reductions.reduction import reduce_max
+from treadle.ops.reductions.reduction import reduce_all, reduce_max
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import reshape
@@ -39,6 +40,8 @@ def _grouped(
     ids = convert_to_tensor(segment_ids, dtype_hint=dtypes.int32)
     take = gather if sparse_gradient else gathered
     rows = take(data, convert_to_tensor(indices, dtype_hint=dtypes.int32), axis=0)
+    ascending = reduce_all(ids[1:] >= ids[:-1]) & reduce_all(ids >= 0)
+    Assert(ascending, [f"sparse.{name}: the segment ids must ascend from 0 on"])
     if num_segments is None:
         count = reduce_max(concat([ids[-1:] + 1, cast([0], ids.dtype)], 0))
     else:
@@ -68,6 +71,8 @@ def segment_sum(
 
     Raises:
         TypeError: data of no numbers; means and roots take floats only.
+        InvalidArgumentError: a row that is none of `data`; ids that decrease, are negative, or none
+            of `num_segments`.
     """
     rows, ids, count, _ = _grouped(
         "segment_sum", data, indices, segment_ids, num_segments, sparse_gradient

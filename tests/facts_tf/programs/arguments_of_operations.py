@@ -132,3 +132,25 @@ def gradients_of_volumes(tf):
         ),
         raw.AvgPool3DGrad(orig_input_shape=[1, 3, 3, 3, 1], grad=dy, **windows),
     ]
+
+
+@program
+def attributes_of_raw_operations(tf):
+    raw, x = tf.raw_ops, np.array([[2.0, 1.0], [0.0, 4.0]])
+    scatters = (
+        raw.TensorScatterUpdate, raw.TensorScatterAdd, raw.TensorScatterSub, raw.TensorScatterMax,
+        raw.TensorScatterMin,
+    )  # fmt: skip
+    given = {"tensor": [1.0, 2.0], "indices": [[0], [5]], "updates": [9.0, 8.0]}
+    found = [
+        raw.MatrixInverse(input=x, adjoint=True), raw.MatrixInverse(input=x),
+        raw.Size(input=x, out_type=tf.int64), raw.Size(input=x),
+    ]  # fmt: skip
+    for policy in ("IGNORE", "ERROR", ""):
+        bad = {"bad_indices_policy": policy}
+        found += [
+            outcome(raw.GatherNd, params=x, indices=[[0], [5]], **bad),
+            outcome(raw.ScatterNd, indices=[[0], [5]], updates=[1.0, 2.0], shape=[3], **bad),
+            *(outcome(scatter, **given, **bad) for scatter in scatters),
+        ]
+    return found

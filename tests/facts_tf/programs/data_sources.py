@@ -130,3 +130,10 @@ def records_with_faults(tf):
         return tf.io.decode_csv(text, [["D"]] * 2, use_quote_delim=quoted)
 
     return [outcome(lambda t=t, q=q: decoded(t, q)) for t in records for q in (True, False)]
+
+
+@program
+def lists_without_files(tf):
+    made = (tf.data.TextLineDataset, tf.data.TFRecordDataset)
+    found = [[list(make(none)) for make in made] for none in ([], ())]
+    return found, list(tf.data.FixedLengthRecordDataset([], 4))

@@ -37,11 +37,12 @@ def eager_mode() -> Iterator[None]:
 
 
 def max_error(grad1: Any, grad2: Any) -> float:
-    """The greatest difference of Jacobians."""
+    """The greatest difference of Jacobians; NaN where one of them is."""
     error = 0.0
     for one, other in zip(grad1, grad2, strict=True):
         if np.size(one) or np.size(other):
-            error = max(error, float(np.abs(np.asarray(one) - np.asarray(other)).max()))
+            found = np.abs(np.asarray(one) - np.asarray(other)).max()
+            error = float(np.maximum(error, found))
     return error
 
 
@@ -216,6 +217,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "as_dimension": Dimension,
     },
     "lib.io.file_io": {
+        "FileIO": td.io.gfile.GFile,
         "read_file_to_string": read_file_to_string,
         "write_string_to_file": write_string_to_file,
     },

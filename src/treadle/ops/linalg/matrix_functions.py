@@ -38,10 +38,15 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of square matrices [..., n, n], or of their adjoints.
 
+    Those of float16 are computed in float32.
+
     Raises:
         InvalidArgumentError: a matrix is singular.
     """
-    return decompositions.inv(_turned(input, adjoint))
+    x = _turned(input, adjoint)
+    if x.dtype is dtypes.float16:
+        return cast(decompositions.inv(cast(x, dtypes.float32)), x.dtype)
+    return decompositions.inv(x)
 
 
 def _turned(matrix: Any, turn: bool) -> Tensor:
@@ -123,8 +128,13 @@ class Qr(NamedTuple):
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """(Q, R): orthonormal columns [..., m, k] and an upper triangle [..., k, n], whose product is
-    the matrices; k is the smaller of m and n, or m with `full_matrices`."""
-    return Qr(*decompositions.qr(input, bool(full_matrices)))
+    the matrices; k is the smaller of m and n, or m with `full_matrices`. Those of float16 are
+    computed in float32."""
+    x = convert_to_tensor(input)
+    if x.dtype is dtypes.float16:
+        found = decompositions.qr(cast(x, dtypes.float32), bool(full_matrices))
+        return Qr(*(cast(part, x.dtype) for part in found))
+    return Qr(*decompositions.qr(x, bool(full_matrices)))
 
 
 def svd(
@@ -226,10 +236,10 @@ def pinv(
 
     Raises:
         InvalidArgumentError: the shapes do not fit, or `a` has fewer than two axes.
-        TypeError: matrices of integers.
+        TypeError: matrices of integers, or of floats of two bytes.
     """
     x = convert_to_tensor(a)
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fc" or x.dtype.size == 2:
         raise errors.DtypeError(
             None, None, f"pinv: {x.spec} are no matrices of floats{at(user_origin())}"
         )

@@ -73,9 +73,12 @@ def histogram_fixed_width_bins(
     lies outside belongs to the first or last bin.
 
     Raises:
-        InvalidArgumentError: there is no bin.
+        InvalidArgumentError: there is no bin, or `value_range` is no vector of two numbers.
     """
     x, limits = common_dtype("histogram_fixed_width_bins", values, value_range)
+    if not limits.shape.is_compatible_with([2]):
+        text = f"value_range has two numbers, not the shape {limits.shape}{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, f"histogram_fixed_width: {text}")
     if x.dtype.is_integer:
         x, limits = cast(x, dtypes.float64), cast(limits, dtypes.float64)
     elif x.dtype.size == 2:  # a bin must not depend on where a program rounds to 16 bits
@@ -98,9 +101,9 @@ def histogram_fixed_width(
         InvalidArgumentError: there is no bin, or the first number of `value_range` is not below the
             second.
     """
+    bins = histogram_fixed_width_bins(values, value_range, nbins)
     limits = convert_to_tensor(value_range)
     Assert(limits[0] < limits[1], ["histogram_fixed_width: value_range does not ascend:", limits])
-    bins = histogram_fixed_width_bins(values, value_range, nbins)
     size = size_of(nbins, "histogram_fixed_width: nbins")
     return cast(run(COUNT_POSITIONS, bins, size=size), dtype)
 
