@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.jitted.errors import NotStaged
 
 
 def check(function, *arguments, ordered=True):
@@ -397,3 +398,27 @@ def test_comparisons_and_a_counter_that_is_returned():
         found = jitted(x)
         assert found == compared(x) and type(found[-1]) is Counter
         assert all(type(f) is bool for f in found[:-1])
+
+
+def test_texts_of_the_run_are_no_keys():
+    """Of numbers that Python knows they are Python's texts; else the error names the line."""
+
+    @td.jit
+    def counted(n):
+        found = {}
+        for k in range(n):
+            found[str(k % 3)] = found.get(str(k % 3), 0) + 1
+        return found
+
+    assert counted(7) == {"0": 3, "1": 2, "2": 2}
+
+    @td.jit
+    def looked_up(x):
+        prices = {"0": 1.0, "1": 2.0}
+        total = 0.0
+        for v in x:
+            total += prices[str(int(v))]
+        return total
+
+    with pytest.raises(NotStaged, match=r"text that only the run knows is a key[\s\S]*looked_up"):
+        looked_up(np.array([0.0, 1.0]))

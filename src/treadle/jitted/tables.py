@@ -26,7 +26,7 @@ from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
 from treadle.jitted.opened import is_from_outside, is_outermost
-from treadle.jitted.run_texts import run_text
+from treadle.jitted.run_texts import RunText, run_text
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.written import traced
@@ -483,6 +483,21 @@ nest.register_node(
 # -- dicts and sets of Python's that become tables -----------------------------------------------
 
 
+def _of_fixed_size(key: Any) -> Any:
+    """A key, or an element of a set.
+
+    Raises:
+        NotStaged: it is a text, or has one, whose characters only the run knows, and how many.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(part, RunText) for part in parts):
+        raise NotStaged(
+            "A text that only the run knows is a key of a dict or an element of a set: take the "
+            f"number that the text is made of{at(user_origin())}"
+        )
+    return key
+
+
 class NeedsTable(BecomesOther):
     """A dict or set gets a key, or a table an entry of another kind, that only the run knows.
 
@@ -499,7 +514,7 @@ class NeedsTable(BecomesOther):
         )
         self.owner = owner.origin if isinstance(owner, Table) else owner
         # Here: outside of the branch or loop nothing can be computed of what is known inside.
-        self.key = key if isinstance(key, Template) else Template(key)
+        self.key = key if isinstance(key, Template) else Template(_of_fixed_size(key))
         self.value = None if value is None else Template(value)
 
     def made(self) -> Table:
