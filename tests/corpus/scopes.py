@@ -166,6 +166,32 @@ def nonlocal_function_called_in_loop(n):
 
 
 @case(4, 0)
+def function_reads_what_a_loop_assigns(n):
+    total = 0
+
+    def doubled():
+        return 2 * total
+
+    seen = 0
+    for i in range(n):
+        total += i
+        seen += doubled()
+    return seen, doubled()
+
+
+@case(3, -3)
+def lambda_reads_what_a_branch_assigns(x):
+    scale = 1
+    scaled = lambda v: v * scale
+    if x > 0:
+        scale = x
+    else:
+        x = scaled(x)
+        scale = 5
+    return scaled(x)
+
+
+@case(4, 0)
 def nonlocal_loop(n):
     count = 0
 

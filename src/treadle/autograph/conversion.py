@@ -27,6 +27,7 @@ from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
+from treadle.autograph.converters.shared_variables import shared_variables
 from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
 from treadle.autograph.generated import code_of, moved_lines
@@ -139,11 +140,12 @@ class _Function:
         take_options(node.body, self.resolver, self.refuse)
         inner |= self.simplify()
         self.update_items()
-        decide_python(node.body, set(scope_of(node).declared))
+        shared = shared_variables(node)
+        decide_python(node.body, set(scope_of(node).declared), shared)
         node.body = lower_jumps(node.body, self.names)
         live = liveness(node.body)
         local = frozenset(local_names(node))  # flags of jumps included
-        outer = Outer(node)
+        outer = Outer(node, shared)
         defined = definedness(node.body, frozenset(parameters(node.args)), local)
         kept = list(walk(node))  # ids in `live` and `defined` stay taken
         expressions = Expressions(self.resolver, inner, self.recursive)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import gast
@@ -25,9 +26,14 @@ from treadle.autograph.analysis.walking import walk
 _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
 
 
-def decide_python(body: list[Any], declared: set[str]) -> None:
-    """Set `in_python` and `guard` on every if, while and for of a function body."""
-    obstacles = Obstacles(body, declared)
+def decide_python(body: list[Any], declared: set[str], shared: Set[str]) -> None:
+    """Set `in_python` and `guard` on every if, while and for of a function body.
+
+    Args:
+        declared: the names in its ``global`` and ``nonlocal`` statements.
+        shared: its own names that bodies assign in the same way (`shared_variables`).
+    """
+    obstacles = Obstacles(body, declared, shared)
     for node in statements(body):
         if isinstance(node, BRANCHING):
             node.in_python, node.guard = False, obstacles.of(node)
@@ -65,13 +71,13 @@ def _shared_names(body: list[Any]) -> dict[str, list[Any]]:
     """Names that functions kept in this scope share with it, and the functions."""
     shared: dict[str, list[Any]] = {}
     for node in statements(body):
-        for function in _kept_functions(node):
+        for function in kept_functions(node):
             for name in free_names(function):
                 shared.setdefault(name, []).append(function)
     return shared
 
 
-def _kept_functions(node: Any) -> list[Any]:
+def kept_functions(node: Any) -> list[Any]:
     """Functions that outlive the statement: definitions and stored lambdas."""
     if isinstance(node, gast.FunctionDef | gast.AsyncFunctionDef):
         return [node]
@@ -103,8 +109,10 @@ def _is_storing_call(node: Any) -> bool:
 class Obstacles:
     """Why statements cannot be made functional: others see the variables that they assign."""
 
-    def __init__(self, body: list[Any], declared: set[str]) -> None:
-        self.declared = declared
+    def __init__(
+        self, body: list[Any], declared: set[str], in_cells: Set[str] = frozenset()
+    ) -> None:
+        self.declared, self.in_cells = declared, in_cells
         self.live = liveness(body)
         self.shared = _shared_names(body)
         self.loops = [n for n in statements(body) if isinstance(n, LOOPS)]
@@ -123,6 +131,8 @@ class Obstacles:
 
     def of_write(self, node: Any, name: str) -> str | None:
         """The reason that lies in an assignment to `name` inside `node`, if there is one."""
+        if name in self.in_cells:
+            return None
         after = self.live.after[id(node)]
         for function in self._earlier(node, name):
             if not _is_inside(function, node):

@@ -9,11 +9,13 @@ stays an assignment to that variable, which gets a place in the operator's ``pla
 
     ag__.if_stmt(x > 0, then, lambda: None, places=[ag__.outer(lambda: count)])
 
-So do variables that inner functions declare ``nonlocal``, where a statement may call these.
+So do variables that inner functions declare ``nonlocal``, where a statement may call these, and
+those that inner functions read (`shared_variables`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import gast
@@ -27,13 +29,15 @@ class Outer:
     """The declarations of one function, and the assignments of its inner functions.
 
     Attributes:
-        declared: names in its own ``global`` and ``nonlocal`` statements.
+        declared: names in its own ``global`` and ``nonlocal`` statements, and its variables that
+            bodies assign as if they were.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, variables: Set[str]) -> None:
         body = function.body
         found = [s for s in statements(body) if isinstance(s, gast.Global | gast.Nonlocal)]
         self.kinds = {name: type(s) for s in found for name in s.names}
+        self.kinds |= dict.fromkeys(variables, gast.Nonlocal)
         self.declared = set(self.kinds)
         self.functions = {s.name for s in statements(body) if isinstance(s, gast.FunctionDef)}
         self.shared = _assigned_inside(body)
