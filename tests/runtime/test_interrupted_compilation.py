@@ -17,7 +17,7 @@ from tests.runtime.interrupts.inject import at_place
 from tests.runtime.interrupts.scenes import SCENES, check
 from tests.runtime.interrupts.storm import Storm
 from treadle.core.context import context, modes
-from treadle.core.interrupts import during, is_mode, puts_modes_back
+from treadle.core.interrupts import Undone, during, is_mode, puts_modes_back
 
 pytestmark = [
     pytest.mark.thorough,
@@ -53,7 +53,7 @@ class Modes(threading.local):
 MODES = is_mode(Modes())
 
 
-class Change:
+class Change(Undone):
     def __init__(self):
         self.undone = False
 

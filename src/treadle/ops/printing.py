@@ -17,6 +17,8 @@ def value_text(array: NDArray | ListValue, is_repr: bool) -> str:
     if array.ndim == 0:
         return repr(array.item()) if is_repr else str(array[()])
     text = repr(array) if is_repr else str(array)
+    # Dtypes that are not NumPy's, such as bfloat16, may write themselves in another way.
+    text = text.replace(f"dtype={array.dtype!r})", f"dtype={array.dtype.name})")
     return "\n" + text if "\n" in text else text
 
 

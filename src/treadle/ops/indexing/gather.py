@@ -17,7 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, attributed_to, user_origin
 from treadle.core.shapes import Dim, TensorShape, product
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.kernel.ir import Expr, Index, cast
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor, register_converter
@@ -176,7 +176,8 @@ def gather(
 
 def gathered(x: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0) -> Tensor:
     """`gather` for operations that are written with it: the gradient of `x` is a tensor."""
-    source = run(WHOLE, x) if context.tapes else x
+    differentiable = context.tapes or isinstance(x, SymbolicTensor)  # a graph, perhaps later
+    source = run(WHOLE, x) if differentiable else x
     return gather(source, indices, axis=axis, batch_dims=batch_dims)
 
 

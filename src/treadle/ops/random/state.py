@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import ChainMap
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -156,8 +157,9 @@ _given = is_mode(_Given())
 
 def drawing_from(states: Mapping[int | None, Variable]) -> during:
     """Random ops that this thread traces in the block draw from these states, by op seed, in place
-    of the streams that all share. A program has a state to itself while it runs."""
-    return during(_given, "states", {**_given.states, **states})
+    of the streams that all share. A program has a state to itself while it runs. The mapping may
+    get further states meanwhile."""
+    return during(_given, "states", ChainMap(states, _given.states))  # type: ignore[arg-type]  # (nothing is put into it)
 
 
 def check_seed(seed: Any) -> None:
