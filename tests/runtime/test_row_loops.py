@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.switches import disabled
 from treadle.ops.collections.lists import list_new, list_push, list_stack
 from treadle.ops.control.control_flow import while_loop
+from treadle.runtime.cpu.target import host, using
 from treadle.runtime.cpu.threads import pool
 
 
@@ -131,7 +133,9 @@ def test_products_that_copy_their_rows_when_they_are_computed_alone():
         return while_loop(lambda i, z: i < 6, lambda i, z: body(i, z, u), (0, z))[1]
 
     z, u = array(64, 1024), array(256, 1024, scale=0.02)
-    executable = both(trace_like(f, z, u), z, u, rtol=1e-4, atol=1e-5)
+    l1, l2, l3 = host().caches  # the second operand stays in the core's cache
+    with using(replace(host(), caches=(l1, replace(l2, size=1 << 20), l3))):
+        executable = both(trace_like(f, z, u), z, u, rtol=1e-4, atol=1e-5)
     assert by_rows(executable) == ONE
 
 
