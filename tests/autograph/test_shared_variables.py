@@ -115,6 +115,19 @@ def test_the_generated_code_assigns_the_variable_itself():
     assert "nonlocal s" in code
     assert "places=[ag__.outer(lambda: s)]" in code
     assert "nonlocal" not in td.autograph.to_code(lambda_at_once)
+    assert "nonlocal" not in td.autograph.to_code(read_afterwards)
+
+
+def read_afterwards(x):
+    """The reader is defined behind the loop: the variable stays the loop's state."""
+    s = td.constant(0.0)
+    for _ in td.range(3):
+        s += x
+
+    def read():
+        return s
+
+    return read()
 
 
 def lambda_at_once(x):

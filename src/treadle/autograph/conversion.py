@@ -140,12 +140,12 @@ class _Function:
         take_options(node.body, self.resolver, self.refuse)
         inner |= self.simplify()
         self.update_items()
-        shared = shared_variables(node)
-        decide_python(node.body, set(scope_of(node).declared), shared)
+        in_cells = shared_variables(node)
+        decide_python(node.body, set(scope_of(node).declared), in_cells)
         node.body = lower_jumps(node.body, self.names)
         live = liveness(node.body)
         local = frozenset(local_names(node))  # flags of jumps included
-        outer = Outer(node, shared)
+        outer = Outer(node, in_cells)
         defined = definedness(node.body, frozenset(parameters(node.args)), local)
         kept = list(walk(node))  # ids in `live` and `defined` stay taken
         expressions = Expressions(self.resolver, inner, self.recursive)

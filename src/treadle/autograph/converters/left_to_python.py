@@ -26,14 +26,14 @@ from treadle.autograph.analysis.walking import walk
 _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
 
 
-def decide_python(body: list[Any], declared: set[str], shared: Set[str]) -> None:
+def decide_python(body: list[Any], declared: set[str], in_cells: Set[str]) -> None:
     """Set `in_python` and `guard` on every if, while and for of a function body.
 
     Args:
         declared: the names in its ``global`` and ``nonlocal`` statements.
-        shared: its own names that bodies assign in the same way (`shared_variables`).
+        in_cells: its own names that bodies assign in the same way (`shared_variables`).
     """
-    obstacles = Obstacles(body, declared, shared)
+    obstacles = Obstacles(body, declared, in_cells)
     for node in statements(body):
         if isinstance(node, BRANCHING):
             node.in_python, node.guard = False, obstacles.of(node)

@@ -33,11 +33,11 @@ class Outer:
             bodies assign as if they were.
     """
 
-    def __init__(self, function: Any, variables: Set[str]) -> None:
+    def __init__(self, function: Any, in_cells: Set[str]) -> None:
         body = function.body
         found = [s for s in statements(body) if isinstance(s, gast.Global | gast.Nonlocal)]
         self.kinds = {name: type(s) for s in found for name in s.names}
-        self.kinds |= dict.fromkeys(variables, gast.Nonlocal)
+        self.kinds |= dict.fromkeys(in_cells, gast.Nonlocal)
         self.declared = set(self.kinds)
         self.functions = {s.name for s in statements(body) if isinstance(s, gast.FunctionDef)}
         self.shared = _assigned_inside(body)

@@ -37,8 +37,8 @@ _ASSIGNMENTS = (gast.Assign, gast.AugAssign, gast.AnnAssign)
 
 
 def shared_variables(function: Any) -> frozenset[str]:
-    """The names of these variables, as far as the function has given them a value before, and
-    nothing but assignments gives them others."""
+    """The names of these variables, as far as a reader and a value are there before the branch or
+    loop, and nothing but assignments gives them others."""
     body = function.body
     readers = [f for s in body for f in kept_functions(s)]
     others = [f for s in statements(body) for f in kept_functions(s)]
@@ -47,15 +47,16 @@ def shared_variables(function: Any) -> frozenset[str]:
     if not shared:
         return frozenset()
     shared -= _bound_otherwise(body) | set(activity(body).declared)
-    bound, found, unbound = set(parameters(function.args)), set[str](), set[str]()
+    bound, read = set(parameters(function.args)), set[str]()
+    found, unbound = set[str](), set[str]()
     for statement in body:
         if isinstance(statement, _ASSIGNMENTS):
             bound |= writes(statement)
-            continue
         inside = [n for n in statements([statement]) if isinstance(n, BRANCHING)]
         assigned = shared & set().union(*map(writes, inside))
-        found |= assigned & bound
+        found |= assigned & read
         unbound |= assigned - bound
+        read |= set().union(*map(free_names, kept_functions(statement)))
     return frozenset(found - unbound)
 
 

@@ -248,7 +248,7 @@ class _Loop:
             for place, value in zip(places, before, strict=True):
                 place.set(value)
         for place, value in zip(places, result[len(state) :], strict=True):
-            place.set(made(value, getattr(place, "label", "an attribute or item")))
+            place.set(made(value, place.label))
         return owned.opened(result[: len(state)])
 
 

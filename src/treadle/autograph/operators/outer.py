@@ -15,6 +15,7 @@ class Cell:
     """A variable that functions share."""
 
     __slots__ = ("owner",)
+    label = "a variable that functions share"
 
     def __init__(self, owner: CellType) -> None:
         self.owner = owner
@@ -47,6 +48,10 @@ class Global:
     @property
     def identity(self) -> tuple[Any, ...]:
         return "global", id(self.owner), self.name
+
+    @property
+    def label(self) -> str:
+        return f"global variable {self.name!r}"
 
     def get(self) -> Any:
         return self.owner.get(self.name, MISSING)

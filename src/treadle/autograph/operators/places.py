@@ -73,6 +73,7 @@ class ListContent:
     """All that a Python list holds."""
 
     __slots__ = ("owner",)
+    label = "an element of a list"
 
     def __init__(self, owner: list[Any]) -> None:
         self.owner = owner
@@ -92,6 +93,7 @@ class DictContent:
     """All that a dict holds."""
 
     __slots__ = ("owner",)
+    label = "an element of a dict"
 
     def __init__(self, owner: dict[Any, Any]) -> None:
         self.owner = owner
@@ -113,6 +115,7 @@ class GraphListContent:
     """All that a list of the graph holds."""
 
     __slots__ = ("owner",)
+    label = "an element of a list"
 
     def __init__(self, owner: GraphList) -> None:
         self.owner = owner
