@@ -23,7 +23,7 @@ __all__ = [
     "set_distribution",
 ]  # fmt: skip
 
-_REPLICAS = "Make the model in the scope of a td.distribute strategy, whose replicas share batches"
+_REPLICAS = "Use a td.distribute strategy: a model made in its scope has replicas that share batches"
 explain_missing(
     {
         **{f"keras.distribution.{name}": _REPLICAS for name in (
