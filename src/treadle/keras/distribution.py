@@ -23,7 +23,7 @@ __all__ = [
     "set_distribution",
 ]  # fmt: skip
 
-_REPLICAS = "Use a td.distribute strategy: a model made in its scope has replicas that share batches"
+_REPLICAS = "Use a td.distribute strategy: the replicas of a model share the batches"
 explain_missing(
     {
         **{f"keras.distribution.{name}": _REPLICAS for name in (
