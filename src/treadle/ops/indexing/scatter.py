@@ -227,8 +227,7 @@ SCATTER_APPEND = register(
 def scatter_nd(
     indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
-    """Zeros of `shape` with `updates` added at `indices`; empty strings with strings, of which
-    those at one position are put behind one another.
+    """Zeros of `shape` with `updates` added at `indices`. Strings at one position are joined.
 
     Args:
         bad_indices_policy: what becomes of positions outside; "IGNORE" leaves them out, "ERROR" and
