@@ -192,7 +192,7 @@ LEVELS = {
         "ops optimizers",
         "callbacks",
         "backend_elements backend_networks mixed_precision models",
-        "applications backend distillation export legacy saving wrappers",
+        "applications backend distillation distribution export legacy saving wrappers",
     ),
 }
 
