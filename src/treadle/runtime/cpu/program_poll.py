@@ -34,11 +34,11 @@ THREAD, LAST, PERIOD, STOPPED, TABLE, IDENT = (at // 8 for at, _ in CALL.fields.
 RECORD_WORDS = CALL.bytes // 8
 
 
-def poll(fn: TextFunction, record: str, countdown: str) -> str:
+def poll(fn: TextFunction, record: str, countdown: str, ending: str) -> str:
     """Call ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a Python
-    exception is set."""
+    exception is set. `ending` is metadata of the call."""
     _provide(fn.module)
-    return fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown})")
+    return fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown}){ending}")
 
 
 def clock(fn: TextFunction) -> str:
