@@ -1,0 +1,131 @@
+"""Loops up to or from a position that was checked before: no polls, no checks of what they read."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+X = np.arange(1.0, 21.0)
+
+
+def sum_before(x, p):
+    x[p] = 2.0
+    total = 0.0
+    for k in range(p):
+        total += x[k]
+    return total
+
+
+def first_equal(x, p):
+    wanted = x[p]
+    for k in range(p):
+        if x[k] * 2.0 >= wanted:
+            return k
+    return -1
+
+
+def odd_ones(x, p):
+    total = x[p] * 0.0
+    k = 1
+    while k <= p:
+        total += x[k]
+        k += 2
+    return total
+
+
+def backwards(x, p):
+    total = x[p] * 0.0
+    while p >= 0 and x[p] > 3.0:
+        total += x[p]
+        p -= 1
+    return total
+
+
+def beyond(x, p):
+    """Positions that the range of the counter does not prove."""
+    total = x[p] * 0.0
+    for k in range(p):
+        total += x[k + 2]
+    return total
+
+
+def checked_later(x, p):
+    """The check comes after the loop, or is made in some runs only."""
+    total = 0.0
+    for k in range(p):
+        total += x[k % 3]
+    if total > 5.0:
+        total += x[p]
+    return total
+
+
+PROGRAMS = [sum_before, first_equal, odd_ones, backwards, beyond, checked_later]
+
+
+def outcome(program, x, p):
+    try:
+        return np.float64(program(x, p)), x
+    except IndexError:
+        return np.array(np.nan), x
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_the_same_as_python(program, dtype):
+    jitted = td.jit(program)
+    for p in (-22, -21, -20, -19, -1, 0, 1, 2, 7, 18, 19, 20, 21, 2**31 - 1):
+        wanted, found = outcome(program, X.copy(), p), outcome(jitted, X.copy(), dtype(p))
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, err_msg=f"{p}")
+
+
+def llvm(program):
+    kinds = td.TensorSpec([20], td.float64), td.TensorSpec([], td.int32)
+    return td.function(program).get_concrete_function(*kinds).executable.stages["llvm"]
+
+
+@pytest.mark.parametrize("program", [sum_before, first_equal, odd_ones, backwards])
+def test_there_is_one_loop_without_polls(program):
+    text = llvm(program)
+    assert "@poll" not in text
+    assert text.count("i64 @python(") == 1 + 1  # its declaration, and the check of p alone
+
+
+@pytest.mark.parametrize("program", [checked_later])
+def test_a_check_that_does_not_come_before_proves_nothing(program):
+    assert "call i64 @poll" in llvm(program)
+
+
+def test_sizes_of_the_run_prove_nothing():
+    kinds = td.TensorSpec([None], td.float64), td.TensorSpec([], td.int32)
+    program = td.function(sum_before).get_concrete_function(*kinds)
+    assert "call i64 @poll" in program.executable.stages["llvm"]
+    for p in (0, 5, 19):
+        np.testing.assert_allclose(program(X, np.int32(p)), sum_before(X.copy(), p))
+
+
+def test_polls_leave_arrays_alone():
+    """LLVM may keep an element in a register while a loop polls: the call names all arrays."""
+
+    def run(x, n):
+        x[0] = 1.0
+        i = 0
+        while i < n:
+            j = 0
+            while j < i * i and x[0] < 2.0:
+                j += 1
+            x[0] = x[0] + 0.001 * j
+            i += 1
+        return x
+
+    text = llvm(run)
+    calls = [line for line in text.split("\n") if "call i64 @poll(" in line]
+    assert calls
+    (node,) = {line.rpartition("!noalias !")[2] for line in calls}
+    named = next(line for line in text.split("\n") if line.startswith(f"!{node} = "))
+    stores = [line for line in text.split("\n") if "store double" in line and "alias.scope" in line]
+    scopes = {line.partition("!alias.scope !")[2].partition(",")[0] for line in stores}
+    for scope in scopes:
+        own = next(line for line in text.split("\n") if line.startswith(f"!{scope} = "))
+        assert own.rpartition("{")[2].strip("}") in named
+    np.testing.assert_allclose(td.jit(run)(X.copy(), np.int32(9)), run(X.copy(), 9))
