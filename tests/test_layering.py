@@ -285,7 +285,7 @@ ON_DEMAND = {
     ("runtime.cpu.library_code", "runtime.cpu.matmul.routine"): LLVM,
     ("runtime.cpu.library_code", "runtime.cpu.routines.entry"): FEW,
     ("runtime.cpu.library_text", "runtime.cpu.library_share"): LLVM,
-    ("runtime.cpu.library_text", "runtime.cpu.program_poll"): LLVM,
+    ("runtime.cpu.library_text", "runtime.cpu.program_layout"): LLVM,
     ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.amx"): FEW,
     ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.byte_packing"): FEW,
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.byte_tiles"): FEW,

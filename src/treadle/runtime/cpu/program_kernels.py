@@ -242,6 +242,8 @@ def _guessed(emitter: Emitter, step: Evaluate, expr: Apply, number: str) -> str 
     if emitter.group is not None:
         return None
     size = emitter.sought.get(step.value) if expr is step.expr else None
+    if isinstance(size, SymbolicDim) and not size.symbols() <= emitter.sizes.symbols.keys():
+        size = None  # it is found out between here and the check
     source, target = expr.args[0].dtype, expr.dtype
     word = None if size is None else emitter.dim(size)
     return guessed_integer(emitter.elements, number, source, target, word)
