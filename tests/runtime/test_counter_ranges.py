@@ -111,29 +111,3 @@ def test_sizes_of_the_run_prove_nothing():
     for p in (0, 5, 19):
         result = program(td.constant(X), td.constant(p, td.int32))
         np.testing.assert_allclose(result, sum_before(X.copy(), p))
-
-
-def test_polls_leave_arrays_alone():
-    """LLVM may keep an element in a register while a loop polls: the call names all arrays."""
-
-    def run(x, n):
-        x[0] = 1.0
-        i = 0
-        while i < n:
-            j = 0
-            while j < i * i and x[0] < 2.0:
-                j += 1
-            x[0] = x[0] + j / 1000
-            i += 1
-        return x
-
-    text = llvm(run)
-    calls = [line for line in text.split("\n") if "call i64" in line and "!noalias" in line]
-    (node,) = {line.rpartition("!noalias !")[2] for line in calls}
-    named = next(line for line in text.split("\n") if line.startswith(f"!{node} = "))
-    stores = [line for line in text.split("\n") if "store double" in line and "alias.scope" in line]
-    scopes = {line.partition("!alias.scope !")[2].partition(",")[0] for line in stores}
-    for scope in scopes:
-        own = next(line for line in text.split("\n") if line.startswith(f"!{scope} = "))
-        assert own.rpartition("{")[2].strip("}") in named
-    np.testing.assert_allclose(td.jit(run)(X.copy(), np.int32(9)), run(X.copy(), 9))

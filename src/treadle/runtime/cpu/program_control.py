@@ -88,13 +88,13 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
 
 
 def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
-    """A loop with its condition in the head, and a countdown to a poll after it. Several
+    """A loop with its condition in the head, and a countdown to a poll on the way back. Several
     iterations go together, where they can; those that are left are done one by one."""
     from treadle.runtime.cpu.joint_iterations import emit_jointly, jointly
 
     fn = emitter.fn
     k = fn.unique()
-    countdown = fn.alloca("i64, align 8", "i64 2")  # until the second iteration begins
+    countdown = fn.alloca("i64, align 8", "i64 1")
     variables = Variables(emitter, step)
     starts = variables.starts()
     together = jointly(emitter, step)
@@ -115,10 +115,6 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
             (test,) = step.condition.results
             fn.fork(emitter.registers[test.value], f"body{k}", f"exit{k}")
             fn.label(f"body{k}")
-            # Here, not at the end of the iteration: what this tells of the test stays known.
-            count = emitter.exits.count_down(
-                k, f"%count{k}", lambda _: emitter.exits.polled(countdown)
-            )
             emitter.emit_block(step.body)
         _free_late(emitter, before)
         ends = variables.ends(step.body.results, words)
@@ -130,6 +126,7 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
             if isinstance(carried.param.spec, ListSpec)
         ]
         free_lists_since(emitter, lists, kept)
+    count = emitter.exits.count_down(k, f"%count{k}", lambda _: emitter.exits.polled(countdown))
     fn.branch(head(count, *ends))
     fn.label(f"exit{k}")
     _free_late(emitter, before)

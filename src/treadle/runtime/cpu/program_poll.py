@@ -44,8 +44,7 @@ def poll(state: StateWords, record: str, countdown: str) -> str:
         countdown: the address of the word that holds the countdown.
     """
     words = f"ptr %state, ptr {record}, ptr {countdown}"
-    apart = state.scopes.apart()
-    return state.fn.value(f"call i64 {state.fixed('poll')}({words}){apart}")
+    return state.fn.value(f"call i64 {state.fixed('poll')}({words})")
 
 
 def clock(state: StateWords) -> str:

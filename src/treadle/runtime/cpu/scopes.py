@@ -42,13 +42,6 @@ class Scopes:
         self._accesses: dict[tuple[Hashable, ...], int] = {}  # what one may touch -> its nodes
         self._nodes = itertools.count(_FIRST + 1)
         self._groups: list[str] = []
-        self._apart = 0  # the node of all memory but the state, once a call needs it
-
-    def apart(self) -> str:
-        """The metadata at the end of a call that touches no array: what registers have of elements
-        holds after it, too."""
-        self._apart = self._apart or next(self._nodes)
-        return f", !noalias !{self._apart}"
 
     def of(self, place: Place | str) -> str:
         """The metadata at the end of a load or store of an element of the place."""
@@ -90,7 +83,7 @@ class Scopes:
 
     def lines(self) -> list[str]:
         """The metadata of the module."""
-        if not self._accesses and not self._apart:
+        if not self._accesses:
             return self._groups
         lines = [f'!{_FIRST} = distinct !{{!{_FIRST}, !"memory"}}']
         lines += [f"!{node} = distinct !{{!{node}, !{_FIRST}}}" for node in self._scopes.values()]
@@ -99,9 +92,6 @@ class Scopes:
             others = [f"!{node}" for memory, node in self._scopes.items() if memory not in touched]
             lines.append(f"!{number} = !{{{', '.join(own)}}}")
             lines.append(f"!{number + 1} = !{{{', '.join(others)}}}")
-        if self._apart:
-            arrays = [f"!{node}" for memory, node in self._scopes.items() if memory != STATE]
-            lines.append(f"!{self._apart} = !{{{', '.join(arrays)}}}")
         return lines + self._groups
 
 
