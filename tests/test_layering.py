@@ -192,7 +192,7 @@ LEVELS = {
         "ops optimizers",
         "callbacks",
         "backend_elements backend_networks mixed_precision models",
-        "applications backend distillation export legacy saving wrappers",
+        "applications backend distillation distribution export legacy saving wrappers",
     ),
 }
 
@@ -343,6 +343,7 @@ LIBRARIES = {
     ("autograph.build", "json"): "for texts with quotes",
     ("autograph.logs", "logging"): "where something is logged",
     ("cli.bench", "matplotlib.figure"): "for a picture",
+    ("core.dtypes", "ml_dtypes"): "takes a quarter of importing treadle, for bfloat16 only",
     ("distribute.mpi", "mpi4py"): "may be missing, and few programs need it",
     ("keras.initializers", "scipy.signal"): "may be missing, and few programs need it",
     ("keras.models.plotting", "pydot"): "may be missing, and few programs need it",
