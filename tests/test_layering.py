@@ -192,7 +192,7 @@ LEVELS = {
         "ops optimizers",
         "callbacks",
         "backend_elements backend_networks mixed_precision models",
-        "applications backend distillation export legacy saving wrappers",
+        "applications backend distillation distribution export legacy saving wrappers",
     ),
 }
 
@@ -285,7 +285,7 @@ ON_DEMAND = {
     ("runtime.cpu.library_code", "runtime.cpu.matmul.routine"): LLVM,
     ("runtime.cpu.library_code", "runtime.cpu.routines.entry"): FEW,
     ("runtime.cpu.library_text", "runtime.cpu.library_share"): LLVM,
-    ("runtime.cpu.library_text", "runtime.cpu.program_poll"): LLVM,
+    ("runtime.cpu.library_text", "runtime.cpu.program_layout"): LLVM,
     ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.amx"): FEW,
     ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.byte_packing"): FEW,
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.byte_tiles"): FEW,
@@ -343,6 +343,7 @@ LIBRARIES = {
     ("autograph.build", "json"): "for texts with quotes",
     ("autograph.logs", "logging"): "where something is logged",
     ("cli.bench", "matplotlib.figure"): "for a picture",
+    ("core.dtypes", "ml_dtypes"): "takes a quarter of importing treadle, for bfloat16 only",
     ("distribute.mpi", "mpi4py"): "may be missing, and few programs need it",
     ("keras.initializers", "scipy.signal"): "may be missing, and few programs need it",
     ("keras.models.plotting", "pydot"): "may be missing, and few programs need it",

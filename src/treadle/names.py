@@ -163,7 +163,6 @@ _INSTEAD = {
         "fewer bits",
     ),
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",
-    "distribution": "Use td.distribute for devices and workers",
     **dict.fromkeys(
         ("CuDNNLSTM", "CuDNNGRU"), "Keras has it no longer: use LSTM or GRU",
     ),

@@ -465,7 +465,11 @@ import tensorflow as tf
 import tensorflow.compat.v2.keras as keras2
 import h5py
 from keras.src import backend
+from keras.src.backend import get_keras_mask, set_keras_mask
+from keras.src.distribution import distribution_lib
 from keras.src.engine import base_layer
+from keras.src.losses import losses
+from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.ops import *
 from tensorflow import estimator
 from tensorflow.estimator import ModeKeys
@@ -481,6 +485,12 @@ assert tf is treadle and tf.keras.version().startswith("2.")
 assert keras2.layers.Dense is Dense is tf.keras.layers.Dense
 assert backend is tf.keras.backend and add is tf.keras.ops.add
 assert base_layer.Layer is tf.keras.layers.Layer
+assert distribution_lib.distribution() is None is get_keras_mask(tf.ones(3))
+assert LossFunctionWrapper(keras2.losses.mse)([1.0], [3.0]) == 4.0
+assert losses.LossFunctionWrapper is LossFunctionWrapper in keras2.losses.Huber.__mro__
+masked = tf.ones(2)
+set_keras_mask(masked, tf.constant([True, False]))
+assert get_keras_mask(masked).numpy().tolist() == [True, False]
 assert serialization_lib.deserialize_keras_object is tf.keras.saving.deserialize_keras_object
 assert estimator.ModeKeys is ModeKeys and ModeKeys.TRAIN == "train"
 assert tf.feature_column.numeric_column("x").key == "x" and tf.executing_eagerly()

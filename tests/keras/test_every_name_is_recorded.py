@@ -47,7 +47,10 @@ MISSING = {
     "numbers of 4 bits that are fitted to examples": {
         "quantizers": "AWQConfig GPTQConfig", "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy",
     },
-    "of Keras's other backends": {"": "SymbolicScope distribution"},
+    "of Keras's other backends": {
+        "": "SymbolicScope",
+        "distribution": "DataParallel ModelParallel distribute_tensor initialize",
+    },
 }  # fmt: skip
 
 

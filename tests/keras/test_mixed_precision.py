@@ -134,3 +134,50 @@ def test_unscaled_on_request():
     model = model_of("mixed_float16")
     model.compile("sgd", "mse", auto_scale_loss=False)
     assert isinstance(model.optimizer, keras.optimizers.SGD)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float16"])
+def test_tensors_of_other_dtypes_with_weights(policy, wrap):
+    """The dtypes that Keras 3.15 gives on TensorFlow 2.21: norms of text models scale so."""
+    kind = policy.removeprefix("mixed_")
+    found = {}
+
+    class Scaled(keras.layers.Layer):
+        def build(self, input_shape):
+            self.scale = self.add_weight(shape=(4,), initializer="ones", name="scale")
+
+        def call(self, inputs):
+            single, double = td.cast(inputs, td.float32), td.cast(inputs, td.float64)
+            scaled = single * self.scale
+            results = (
+                scaled, self.scale * single, single - self.scale, single / self.scale,
+                single**self.scale, single // self.scale, keras.ops.multiply(single, self.scale),
+                double * self.scale, self.scale * double, inputs * self.scale,
+                td.cast(inputs, td.int32) * self.scale,
+            )
+            found["dtypes"] = [result.dtype.name for result in results]
+            found["weight"] = keras.backend.standardize_dtype(self.scale.dtype)
+            return td.cast(scaled, self.compute_dtype)
+
+    layer = Scaled(dtype=policy)
+    assert wrap(layer)(np.ones((2, 4), np.float32)).dtype.name == kind
+    assert found["dtypes"] == ["float32"] * 7 + ["float64"] * 2 + [kind] * 2
+    assert found["weight"] == kind
+    stored = "float32" if policy.startswith("mixed") else kind
+    assert keras.backend.standardize_dtype(layer.scale.dtype) == stored
+
+
+def test_a_weight_is_assigned_in_a_call_of_16_bits():
+    class Counted(keras.layers.Layer):
+        def build(self, input_shape):
+            self.last = self.add_weight(shape=(), initializer="zeros", name="last")
+
+        def call(self, inputs):
+            self.last.assign(td.reduce_sum(inputs))
+            return inputs * self.last
+
+    layer = Counted(dtype="mixed_float16")
+    for wrap in (lambda f: f, td.function):
+        np.testing.assert_array_equal(wrap(layer)(np.ones(3, np.float32)), [3.0] * 3)
+    assert layer.last.numpy().dtype == np.float32

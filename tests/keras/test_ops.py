@@ -91,7 +91,7 @@ def test_activations_and_operators_are_steps() -> None:
 
 def test_what_is_not_provided_says_so() -> None:
     with pytest.raises(AttributeError, match="Use|not provided"):
-        _ = keras.distribution
+        _ = keras.distribution.ModelParallel
     for name in ("JaxLayer", "TorchModuleWrapper", "FlaxLayer"):
         with pytest.raises(AttributeError, match="td.numpy_function"):
             getattr(keras.layers, name)
@@ -154,3 +154,17 @@ def test_margins_may_be_a_tensor():
 
 def test_a_size_alone_is_the_shape_of_an_input():
     assert keras.Input(5).shape == (None, 5)
+
+
+def test_elements_along_an_axis_have_the_sizes_that_are_known():
+    """Heads of text models are built on them: the last size must not be lost."""
+    x, places = keras.Input((None, 16)), keras.Input((1, 1), dtype="int32")
+    assert keras.ops.take_along_axis(x, places, axis=1).shape == (None, 1, 16)
+    rng = np.random.default_rng(0)
+    for sizes, at, axis in (((3, 4, 5), (3, 2, 1), 1), ((3, 4, 1), (3, 2, 6), -2)):
+        array, indices = rng.standard_normal(sizes), rng.integers(0, sizes[axis], at)
+        specs = [td.TensorSpec([None, *s[1:]], d) for s, d in ((sizes, "float64"), (at, "int64"))]
+        taken = td.function(lambda a, b, axis=axis: keras.ops.take_along_axis(a, b, axis), specs)
+        np.testing.assert_array_equal(
+            taken(array, indices), np.take_along_axis(array, indices, axis)
+        )

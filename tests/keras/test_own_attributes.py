@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle as td
 from treadle import keras
@@ -140,3 +141,125 @@ def test_models_may_have_attributes_of_any_name(tmp_path):
     for other in found[:2]:
         for part, wanted in zip(td.nest.flatten(other), td.nest.flatten(found[2]), strict=True):
             np.testing.assert_allclose(part, wanted, rtol=1e-5)
+
+
+QUERY, VALUE = X[:, :3, :4], X[:, :, :4]
+
+
+class _Uniform(keras.layers.MultiHeadAttention):
+    """All keys that the mask leaves count alike."""
+
+    def _compute_attention(
+        self, query, key, value, attention_mask=None, training=None, return_attention_scores=False
+    ):
+        rows = keras.ops.shape(query)[1]
+        if attention_mask is None:
+            attention_mask = td.ones([1, rows, keras.ops.shape(value)[1]])
+        weights = keras.ops.cast(attention_mask, value.dtype)
+        weights = weights / td.reduce_sum(weights, -1, keepdims=True)
+        weights = td.repeat(weights, keras.ops.shape(query)[0], 0)
+        return td.einsum("bqk,bkhd->bqhd", weights, value), weights
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+def test_derived_attention_computes_in_its_own_way(wrap):
+    """Keras's layer calls `_compute_attention` and its like, which programs replace."""
+    layer = _Uniform(2, 3)
+    found = wrap(lambda q, v: layer(q, v))(QUERY, VALUE)
+    causal = wrap(lambda q, v: layer(q, v, use_causal_mask=True))(VALUE, VALUE)
+    kernel, bias = layer._value_dense.weights
+    heads = np.einsum("bkf,fhd->bkhd", VALUE, kernel) + bias
+    into, more = layer._output_dense.weights
+
+    def projected(of_heads):
+        return np.einsum("bqhd,hdf->bqf", of_heads, into) + more
+
+    mean = np.repeat(heads.mean(1, keepdims=True), 3, 1)
+    np.testing.assert_allclose(found, projected(mean), 1e-5, 1e-6)
+    so_far = np.cumsum(heads, 1) / np.arange(1, 7)[:, None, None]
+    np.testing.assert_allclose(causal, projected(so_far), 1e-5, 1e-6)
+
+
+def test_derived_attention_replaces_masks_and_softmax():
+    class FirstOnly(keras.layers.MultiHeadAttention):
+        def _compute_attention_mask(self, query, value, **masks):
+            kept = np.zeros((1, query.shape[1], value.shape[1]), bool)
+            kept[..., 0] = True
+            return td.constant(kept)
+
+    class Sharp(keras.layers.MultiHeadAttention):
+        def _masked_softmax(self, attention_scores, attention_mask=None):
+            return td.one_hot(td.argmax(attention_scores, -1), attention_scores.shape[-1])
+
+    layer = FirstOnly(2, 3)
+    first = layer(QUERY, VALUE)
+    again = keras.layers.MultiHeadAttention(2, 3)
+    again.build(QUERY.shape, VALUE[:, :1].shape)
+    again.set_weights(layer.get_weights())
+    np.testing.assert_allclose(first, again(QUERY, VALUE[:, :1]), 1e-5, 1e-6)
+    _, weights = Sharp(2, 3)(QUERY, VALUE, return_attention_scores=True)
+    assert set(np.unique(weights)) == {0.0, 1.0}
+
+
+def test_derived_group_attention_computes_in_its_own_way():
+    class Negated(keras.layers.GroupQueryAttention):
+        def _compute_attention(self, query, key, value, attention_mask=None, training=None):
+            outputs, weights = super()._compute_attention(
+                query, key, value, attention_mask=attention_mask, training=training
+            )
+            return -outputs, weights
+
+    layer, plain = (
+        kind(3, 4, 2, use_bias=False)
+        for kind in (Negated, keras.layers.GroupQueryAttention)
+    )
+    layer(QUERY, VALUE)
+    plain.build(QUERY.shape, VALUE.shape)
+    plain.set_weights(layer.get_weights())
+    np.testing.assert_allclose(layer(QUERY, VALUE), -plain(QUERY, VALUE), 1e-5, 1e-6)
+
+
+def test_attention_by_the_names_that_derived_classes_read():
+    """Cached attention of text models is written with what Keras's layer keeps."""
+
+    class Cached(keras.layers.MultiHeadAttention):
+        def call(self, query, value, attention_mask=None):
+            outputs, _ = self._compute_attention(
+                query=self._query_dense(query), key=self._key_dense(value),
+                value=self._value_dense(value), attention_mask=attention_mask,
+            )
+            return self._output_dense(outputs)
+
+    layer, plain = Cached(2, 3), keras.layers.MultiHeadAttention(2, 3)
+    mask = np.tril(np.ones((4, 3, 6), bool))
+    found = layer(QUERY, VALUE, attention_mask=mask)
+    plain.build(QUERY.shape, VALUE.shape)
+    plain.set_weights(layer.get_weights())
+    wanted = plain(QUERY, VALUE, attention_mask=mask)
+    np.testing.assert_allclose(found, wanted, 1e-5, 1e-6)
+    assert (layer._num_heads, layer._key_dim, layer._value_dim, layer._use_bias) == (2, 3, 3, True)
+    plain._use_bias = False
+    assert plain.use_bias is False and abs(plain._inverse_sqrt_key_dim - 3**-0.5) < 1e-12
+
+
+def test_layers_that_take_texts_and_lists_as_they_are():
+    seen = []
+
+    class Packed(keras.layers.Layer):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self._convert_input_args = False
+            self._allow_non_tensor_positional_args = True
+
+        def call(self, inputs, more=None):
+            seen.append((inputs, more))
+            return inputs
+
+    assert Packed()([["a", "b"], ["c"]], more=[1.0]) == [["a", "b"], ["c"]]
+    assert seen == [([["a", "b"], ["c"]], [1.0])]
+
+
+def test_a_layer_is_renamed():
+    layer = keras.layers.Dense(2, name="first")
+    layer.name = "second"
+    assert layer.name == "second" and layer.get_config()["name"] == "second"

@@ -88,7 +88,7 @@ def test_what_calls_a_stored_product_imports_no_compiler(tmp_path) -> None:
 IMPORTED = """
 import sys
 import treadle
-print(*(m for m in sys.modules if m.startswith("treadle.")))
+print(*(m for m in sys.modules if m.startswith(("treadle.", "ml_dtypes"))))
 """
 MOST_MODULES = 230  # that `import treadle` loads: each takes about 0.2 ms
 
@@ -100,8 +100,36 @@ def test_import_loads_few_modules() -> None:
     )  # fmt: skip
     found = done.stdout.split()
     assert len(found) <= MOST_MODULES
-    later = "treadle.math", "treadle.nn", "treadle.config", "treadle.graph.passes"
+    later = "treadle.math", "treadle.nn", "treadle.config", "treadle.graph.passes", "ml_dtypes"
     assert not {*later} & {*found}
+
+
+BFLOAT16 = """
+import sys
+import numpy as np
+import treadle as td
+
+assert td.bfloat16.size == 2 and td.as_dtype("bfloat16") is td.bfloat16
+y = td.reduce_sum(td.constant([1.0, 2.0]) * 2)
+assert td.float32 != td.bfloat16 and "ml_dtypes" not in sys.modules
+import ml_dtypes
+x = np.array([1.0, 2.5], ml_dtypes.bfloat16)
+assert td.constant(x).dtype is td.bfloat16 and td.as_dtype(x.dtype) is td.bfloat16
+assert td.as_dtype(ml_dtypes.bfloat16) is td.bfloat16
+assert td.bfloat16.np_dtype == x.dtype and td.bfloat16.as_numpy_dtype is ml_dtypes.bfloat16
+try:
+    td.as_dtype(ml_dtypes.int4)
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_bfloat16_is_known_before_and_after_its_library_is_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BFLOAT16], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    assert "Cannot convert" in done.stdout and "int4" in done.stdout
 
 
 COMPLEX = """

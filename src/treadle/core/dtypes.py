@@ -6,7 +6,6 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 
@@ -18,14 +17,34 @@ class DType:
 
     __slots__ = ("as_numpy_dtype", "kind", "name", "np_dtype", "short", "size")
 
-    def __init__(self, name: str, numpy_type: Any, short: str, kind: str) -> None:
+    as_numpy_dtype: Any
+    np_dtype: np.dtype[Any]
+
+    def __init__(self, name: str, numpy_type: Any, short: str, kind: str, size: int = 0) -> None:
+        """`numpy_type`: None for a type of `ml_dtypes`, whose elements have `size` bytes."""
         self.name = name
         self.short = short
         # 'f' float, 'i' signed, 'u' unsigned, 'b' bool, 'c' complex, 's' string
         self.kind = kind
+        self.size = size
+        if numpy_type is not None:
+            self._is(numpy_type)
+
+    def _is(self, numpy_type: Any) -> None:
         self.as_numpy_dtype = numpy_type
-        self.np_dtype: np.dtype[Any] = np.dtype(numpy_type)
+        self.np_dtype = np.dtype(numpy_type)
         self.size = self.np_dtype.itemsize
+
+    def __getattr__(self, name: str) -> Any:
+        """NumPy's type where nobody asked for it before: to import `ml_dtypes` takes a quarter of
+        what importing treadle does."""
+        if name not in ("as_numpy_dtype", "np_dtype"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        import ml_dtypes
+
+        self._is(getattr(ml_dtypes, self.name))
+        _BY_NUMPY[self.np_dtype] = self
+        return getattr(self, name)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -134,6 +153,8 @@ class DType:
             integer = np.iinfo(self.np_dtype)
             return integer.min, integer.max
         if self.is_floating:
+            import ml_dtypes
+
             info = ml_dtypes.finfo(self.np_dtype)  # type: ignore[no-untyped-call]
             return info.min, info.max
         raise TypeError(f"{self.name} has no smallest or largest value")
@@ -162,7 +183,7 @@ class DType:
 
 
 float16 = DType("float16", np.float16, "f16", "f")
-bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "bf16", "f")
+bfloat16 = DType("bfloat16", None, "bf16", "f", 2)
 float32 = DType("float32", np.float32, "f32", "f")
 float64 = DType("float64", np.float64, "f64", "f")
 int8 = DType("int8", np.int8, "i8", "i")
@@ -186,7 +207,9 @@ ALL = (  # whose elements are numbers or bools
 half, double = float16, float64
 
 BY_SHORT: dict[str, DType] = {d.short: d for d in (*ALL, string)}
-_BY_NUMPY: dict[np.dtype[Any], DType] = {d.np_dtype: d for d in (*ALL, string)}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {  # with bfloat16 once NumPy's type is known
+    d.np_dtype: d for d in (*ALL, string) if d is not bfloat16
+}
 _BY_NAME: dict[str, DType] = {d.name: d for d in (*ALL, string)} | {
     "half": float16, "float": float32, "double": float64,
 }  # fmt: skip
@@ -212,7 +235,10 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     """
     found = string if dtype.kind in "SU" else _BY_NUMPY.get(dtype)
     if found is None:
-        found = _BY_NUMPY.get(dtype.newbyteorder("="))  # a big-endian array is converted later
+        native = dtype.newbyteorder("=")  # a big-endian array is converted later
+        if native.name == bfloat16.name:
+            bfloat16.dtype  # noqa: B018  the table has it from now on
+        found = _BY_NUMPY.get(native)
     if found is None:
         raise TypeError(f"NumPy dtype {dtype} has no treadle equivalent")
     return found

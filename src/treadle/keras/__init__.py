@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from treadle.keras import applications as applications
     from treadle.keras import datasets as datasets
     from treadle.keras import distillation as distillation
+    from treadle.keras import distribution as distribution
     from treadle.keras import legacy as legacy
     from treadle.keras import preprocessing as preprocessing
     from treadle.keras import visualization as visualization
@@ -75,8 +76,8 @@ __all__ = [
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Quantizer",
     "Regularizer", "RematScope",
     "Sequential", "StatelessScope", "Variable", "activations", "applications", "backend",
-    "callbacks", "config", "constraints", "datasets", "device", "distillation", "dtype_policies",
-    "export",
+    "callbacks", "config", "constraints", "datasets", "device", "distillation", "distribution",
+    "dtype_policies", "export",
     "initializers", "layers", "legacy",
     "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
     "preprocessing", "quantizers", "random", "regularizers", "remat", "saving", "tree", "utils",
@@ -87,6 +88,7 @@ __getattr__ = provided(
     __name__,
     {
         "treadle.keras":
-        "applications datasets distillation legacy preprocessing visualization wrappers"
+        "applications datasets distillation distribution legacy preprocessing visualization "
+        "wrappers"
     },
 )

@@ -456,16 +456,26 @@ def as_they_are() -> during:
 class CastVariable(td.Variable):
     """A weight that a layer's `call` reads in the dtype that the layer computes in.
 
-    Sums are in the weight's own dtype; a value of the computation's dtype may be added.
+    Assignments are in the weight's own dtype; a value of the computation's dtype may be added.
     """
 
     __slots__ = ()
     _is_layer = True
 
+    @property
+    def dtype(self) -> td.DType:
+        """The dtype that reading gives: that of the computation while a layer is called."""
+        return self.spec.dtype if casting.dtype is None else td.as_dtype(casting.dtype)
+
     def read_value(self) -> td.Tensor:
         """The current value; in the dtype of the computation while a layer is called."""
         value = super().read_value()
         return value if casting.dtype is None else td.cast(value, casting.dtype)
+
+    def assign(self, value: Any, *args: Any, **kwargs: Any) -> td.Variable:
+        """Set the value, which is cast to the weight's own dtype."""
+        with as_they_are():
+            return super().assign(value, *args, **kwargs)
 
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
@@ -478,7 +488,7 @@ class CastVariable(td.Variable):
             return super().assign_sub(self._in_own_dtype(delta), *args, **kwargs)
 
     def _in_own_dtype(self, value: Any) -> td.Tensor:
-        return td.cast(td.convert_to_tensor(value), self.dtype)
+        return td.cast(td.convert_to_tensor(value), self.spec.dtype)
 
 
 __all__ = [

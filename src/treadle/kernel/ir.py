@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, fields
+from dataclasses import MISSING, field, fields
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
@@ -34,7 +34,14 @@ class _Interned(type):
     """Building a node that already exists gives the existing one."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        defaults = _defaults.get(cls)
+        if defaults is not None and not kwargs:  # most nodes exist: they are not built again
+            known = _nodes.get((cls, args + defaults[len(args) :]))
+            if known is not None:
+                return known
         node = super().__call__(*args, **kwargs)
+        if defaults is None:
+            _defaults[cls] = _defaults_of(cls)
         key = (cls, _key_of(cls)(node))
         with _lock:
             return _nodes.setdefault(key, node)
@@ -44,6 +51,18 @@ class _Interned(type):
 def _key_of(cls: Any) -> Callable[[Any], Any]:
     """A function that gives the values of the fields that tell nodes of a class apart."""
     return attrgetter(*(f.name for f in fields(cls) if f.compare))
+
+
+# The arguments of a class where they are left out, known from its first node on. They begin with
+# a `MISSING` that no key has where the arguments as they are do not tell the nodes apart.
+_defaults: dict[type, tuple[Any, ...]] = {}
+
+
+def _defaults_of(cls: Any) -> tuple[Any, ...]:
+    arguments = [f for f in fields(cls) if f.init]
+    if len(arguments) < 2 or not all(f.compare for f in arguments):
+        return (MISSING,) * (len(arguments) + 2)
+    return tuple(f.default for f in arguments)
 
 
 @record(frozen=True, eq=False, repr=False)

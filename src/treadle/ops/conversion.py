@@ -406,10 +406,10 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
         array = _known_sizes(array)
     if array.dtype.kind in "SUO":
         return _strings(value, array, dtype)
-    if array.dtype == dtypes.bfloat16.np_dtype:  # of a list of such numbers
-        return array if dtype is None else _cast_array(array, dtype)
     if array.dtype.kind in "MmV":
-        raise _no_tensor(value)
+        if array.dtype != dtypes.bfloat16.np_dtype:  # of a list of such numbers
+            raise _no_tensor(value)
+        return array if dtype is None else _cast_array(array, dtype)
     if dtype is None:
         return _default_dtype(array, value)
     kind = array.dtype.kind

@@ -37,6 +37,7 @@ TAGS = {
     "custom": "only on tapes: a call of a function with a gradient of its own",
     "draws": "elements do not depend on inputs at the same position, as of random numbers",
     "dynamic": "the shape of the result depends on the elements of the inputs",
+    "exact": "its NumPy form gives the bits of its kernel",
     "formula": "its NumPy form is a formula of tens of calls",
     "gives_dim": "the first dim of its result is the number that it takes",
     "gives_own_arrays": "its NumPy implementation gives arrays that nobody else holds",

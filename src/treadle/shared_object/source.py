@@ -30,7 +30,8 @@ _CHECKED = frozenset(
 _FIXED = {
     "aligned_alloc": "aligned_alloc", "free": "free", "PyErr_CheckSignals": "no_signals",
     "clock_gettime": "clock_gettime", "launch": "TREADLE_POOL(launch)",
-    "parallel": "TREADLE_POOL(parallel)", "library": "library_table",
+    "parallel": "TREADLE_POOL(parallel)", "python": "TREADLE_POOL(python)",
+    "library": "library_table",
 }  # fmt: skip
 
 

@@ -269,6 +269,7 @@ void TREADLE_POOL(quit_slot)(void *slot);
 void TREADLE_POOL(parallel)(void *task, void *record, int64_t most, void *call);
 void TREADLE_POOL(launch)(void *kernel, void *buffers, void *dims, int64_t units, int64_t grain,
                           void *scratch, int64_t stride, int64_t slice, void *call);
+int64_t TREADLE_POOL(python)(void **state, void *record, int64_t number, void *words, void *frame);
 
 static unsigned char pool[TREADLE_POOL_HEAD + TREADLE_MOST_THREADS * TREADLE_POOL_SLOT]
     __attribute__((aligned(64)));

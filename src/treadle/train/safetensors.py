@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.file_errors import file_error
 from treadle.train import atomic
 
@@ -26,13 +25,10 @@ SUFFIX = ".safetensors"
 Array = np.ndarray[Any, Any]
 
 _DTYPES = {
-    "BOOL": np.dtype(np.bool_),
-    "U8": np.dtype(np.uint8), "I8": np.dtype(np.int8),
-    "U16": np.dtype(np.uint16), "I16": np.dtype(np.int16),
-    "U32": np.dtype(np.uint32), "I32": np.dtype(np.int32),
-    "U64": np.dtype(np.uint64), "I64": np.dtype(np.int64),
-    "F16": np.dtype(np.float16), "BF16": np.dtype(ml_dtypes.bfloat16),
-    "F32": np.dtype(np.float32), "F64": np.dtype(np.float64),
+    "BOOL": dtypes.bool, "U8": dtypes.uint8, "I8": dtypes.int8,
+    "U16": dtypes.uint16, "I16": dtypes.int16, "U32": dtypes.uint32, "I32": dtypes.int32,
+    "U64": dtypes.uint64, "I64": dtypes.int64, "F16": dtypes.float16, "BF16": dtypes.bfloat16,
+    "F32": dtypes.float32, "F64": dtypes.float64,
 }  # fmt: skip
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 _MOST_HEADER = 100_000_000  # bytes, as the library has it
@@ -66,7 +62,7 @@ def write(path: Path, arrays: Mapping[str, Array], texts: Mapping[str, str], wha
         piece: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         checksums[name] = f"{zlib.crc32(piece):08x}"
         table[name] = {
-            "dtype": _CODES[array.dtype], "shape": list(array.shape),
+            "dtype": _CODES[dtypes.from_numpy(array.dtype)], "shape": list(array.shape),
             "data_offsets": [place, place + piece.size],
         }  # fmt: skip
         pieces.append(piece)
@@ -146,19 +142,19 @@ class File:
         try:
             listed = sorted(self._table.items(), key=lambda item: item[1]["data_offsets"])
             for name, entry in listed:
-                dtype, shape = _DTYPES.get(entry["dtype"]), tuple(map(int, entry["shape"]))
+                kind, shape = _DTYPES.get(entry["dtype"]), tuple(map(int, entry["shape"]))
                 start, end = map(int, entry["data_offsets"])
-                if dtype is None:
+                if kind is None:
                     raise errors.UnimplementedError(
                         None, None,
                         f"{self.path}: {name!r} has dtype {entry['dtype']}, which is not provided",
                     )  # fmt: skip
                 sound = start == at and min(shape, default=0) >= 0
-                if not sound or end - start != math.prod(shape) * dtype.itemsize:
+                if not sound or end - start != math.prod(shape) * kind.size:
                     raise self.damage(f"the place of {name!r} does not fit its shape {shape}")
                 given = checksums.get(name)
                 checksum = None if given is None else int(given, 16)
-                yield name, Entry(dtype, shape, start, end - start, checksum)
+                yield name, Entry(kind.np_dtype, shape, start, end - start, checksum)
                 at = end
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, errors.OpError):

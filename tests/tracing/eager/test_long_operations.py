@@ -84,9 +84,10 @@ def test_errors_are_numpys():
 def many(monkeypatch):
     """From which number on programs draw: few enough for tests."""
     monkeypatch.setattr(large_draws, "WORTH_WAITING", 1000)
-    large_draws._programs.clear()
+    monkeypatch.setattr(large_draws, "FEW", 1000)
+    large_draws._draws.clear()
     yield 1000
-    large_draws._programs.clear()
+    large_draws._draws.clear()
 
 
 DRAWS = {
@@ -114,13 +115,44 @@ def test_programs_draw_what_numpy_draws(many, name):
         )
         in_function = td.function(lambda shape=shape: DRAWS[name](made[2], shape))()
         assert np.asarray(in_function).tobytes() == np.asarray(found).tobytes()
-    assert [p is not None for p in large_draws._programs.values()].count(True) == 1
+    assert [d.executable is not None for d in large_draws._draws.values()].count(True) == 1
     np.testing.assert_array_equal(made[0].state, made[1].state)
 
 
 def test_few_numbers_are_numpys(many):
     td.random.Generator.from_seed(7).normal([many - 1])
-    assert not any(large_draws._programs.values())
+    assert not large_draws._draws
+
+
+@pytest.mark.parametrize("name", ["uniform", "integers", "all integers"])
+def test_exact_numbers_come_from_the_program_as_soon_as_there_is_one(
+    many, monkeypatch, name
+):
+    monkeypatch.setattr(large_draws, "WORTH_WAITING", 1 << 21)
+    monkeypatch.setattr(large_draws, "WORTH_COMPILING", 2000)
+    jobs = []
+    monkeypatch.setattr(
+        type(large_draws.backend()), "compile_later", lambda self, key, job, graph: jobs.append(job)
+    )
+    g = td.random.Generator.from_seed(7)
+    with disabled("eager_programs"):
+        wanted = [np.asarray(DRAWS[name](g, (1500,))) for _ in range(4)]
+    g = td.random.Generator.from_seed(7)
+    found = [np.asarray(DRAWS[name](g, (1500,))) for _ in range(2)]
+    (job,) = jobs
+    (draw,) = large_draws._draws.values()
+    assert draw.executable is None
+    job()
+    assert draw.executable is not None
+    found += [np.asarray(DRAWS[name](g, (1500,))) for _ in range(2)]
+    assert [f.tobytes() for f in found] == [w.tobytes() for w in wanted]
+    assert draw.drawn == 0  # NumPy has drawn nothing since
+
+
+def test_few_exact_numbers_are_numpys(many, monkeypatch):
+    monkeypatch.setattr(large_draws, "WORTH_COMPILING", 1)
+    td.random.Generator.from_seed(7).uniform([many - 1])
+    assert not large_draws._draws
 
 
 def test_streams_of_several_states_are_numpys(many):

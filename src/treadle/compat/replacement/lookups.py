@@ -23,7 +23,7 @@ _PACKAGE_NAMES = """
     autograph.utils checkpoint client compat compiler compiler.xla data data.experimental
     data.experimental.ops data.kernel_tests data.ops data.util debug distribute eager
     eager.polymorphic_function feature_column framework grappler keras keras.backend
-    keras.backend.common keras.engine keras.layers keras.layers.attention
+    keras.backend.common keras.distribution keras.engine keras.layers keras.layers.attention
     keras.layers.convolutional keras.layers.core keras.layers.merging keras.layers.normalization
     keras.layers.pooling keras.layers.preprocessing keras.layers.regularization
     keras.layers.reshaping keras.layers.rnn keras.losses keras.metrics keras.mixed_precision
@@ -117,8 +117,10 @@ class PrivateModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         found = _of_same_module(self._inside, name)
+        if found is None:
+            found = private.named(self._inside, name)
         is_package = self._has_modules and (self._inside in _PACKAGES or not self._inside)
-        if found is None and is_package:
+        if found is None and is_package:  # any other name of a package is taken for a module
             found = _submodule(f"{self.__name__}.{name}")
         if found is None:
             found = private.found(self._inside, name)

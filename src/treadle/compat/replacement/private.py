@@ -28,6 +28,8 @@ from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
 from treadle.distribute.values import PerReplica
 from treadle.distribute.variables import DistributedVariable, MirroredVariable, SyncOnReadVariable
+from treadle.keras.losses.base import LossFunctionWrapper
+from treadle.keras.masks import mask_of, set_mask
 from treadle.ops.state import Variable
 
 _DOCUMENTATION = dict.fromkeys(
@@ -134,6 +136,9 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "framework.type_spec": _SPECS,
     "framework.type_spec_registry": _SPECS,
+    "keras.backend": {"get_keras_mask": mask_of, "set_keras_mask": set_mask},
+    "keras.losses": {"LossFunctionWrapper": LossFunctionWrapper},
+    "keras.losses.losses": {"LossFunctionWrapper": LossFunctionWrapper},
     "keras.utils.conv_utils": _SIZES,
     "layers.utils": _CONDITIONS | _SIZES,
     "ops.array_ops": {
@@ -221,6 +226,7 @@ _OWN: dict[str, dict[str, Any]] = {
 _SAME = {
     "data.util.nest": "treadle.compat.replacement.data_structures",
     "eager.monitoring": "treadle.compat.replacement.monitoring",
+    "keras.distribution.distribution_lib": "treadle.keras.distribution",
     "keras.engine.functional": "treadle.keras.models.model",
     "keras.models.functional": "treadle.keras.models.model",
     "platform.gfile": "treadle.compat.v1.gfile",
@@ -246,9 +252,14 @@ def _initializer(inside: str, name: str) -> Any:
     return getattr(place, f"{words}_initializer", None)
 
 
+def named(inside: str, name: str) -> Any:
+    """What the tables have for a name of the private module or package `inside`, or None."""
+    return _OWN.get(inside, {}).get(name)
+
+
 def found(inside: str, name: str) -> Any:
     """What the private module `inside` has as `name`; None where this is not known here."""
-    own = _OWN.get(inside, {}).get(name)
+    own = named(inside, name)
     if own is None:
         own = _initializer(inside, name)
     if own is None and inside in _SAME:

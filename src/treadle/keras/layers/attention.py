@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from typing import Any, ClassVar
 
@@ -156,6 +157,13 @@ class AdditiveAttention(Attention):
         return td.reduce_sum(bent if self.scale is None else bent * self.scale, -1)
 
 
+def _also(name: str) -> Any:
+    """An attribute that is another one, by a further name."""
+    return property(
+        lambda layer: getattr(layer, name), lambda layer, value: setattr(layer, name, value)
+    )
+
+
 class _Heads(Layer):
     """What attention of several heads shares: projections of query, key and value, softmax along
     the keys, and a projection of what the heads give.
@@ -172,6 +180,11 @@ class _Heads(Layer):
     _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
     # Whether the activity regularizer is for the results, too: else for the projections alone.
     _regularizes_results: ClassVar[bool] = True
+    attention_axes: tuple[int, ...] | None = None
+    _softmax: Softmax
+    _dropout_layer: Dropout
+    _dot_product_equation: str
+    _combine_equation: str
 
     def __init__(
         self, dropout: float, use_bias: bool, sliding_window: int | None,
@@ -187,12 +200,11 @@ class _Heads(Layer):
             raise ValueError(f"{type(self).__name__}: flash_attention goes without dropout")
         self.dropout, self.use_bias, self.use_gate = dropout, use_bias, use_gate
         self.sliding_window, self.seed = sliding_window, seed
+        self._flash_attention = bool(flash_attention)
+        self._return_attention_scores = False
 
-    def _projection(
-        self, name: str, equation: str, output_shape: Any, bias_axes: str, shape: Any,
-        activation: Any = None,
-    ) -> EinsumDense:  # fmt: skip
-        """One of the inner layers, for inputs of this shape."""
+    def _get_common_kwargs_for_sublayer(self) -> dict[str, Any]:
+        """The arguments that all inner layers of a call have in common."""
         given = {
             f"{weight}_{kind}": getattr(self, f"{weight}_{kind}")
             for weight in self._weight_kinds for kind in ("regularizer", "constraint")
@@ -201,9 +213,17 @@ class _Heads(Layer):
             given[f"{weight}_initializer"] = initializers.again(
                 getattr(self, f"{weight}_initializer")
             )
+        own = {"dtype": self.dtype_policy, "activity_regularizer": self.activity_regularizer}
+        return given | own
+
+    def _projection(
+        self, name: str, equation: str, output_shape: Any, bias_axes: str, shape: Any,
+        activation: Any = None,
+    ) -> EinsumDense:  # fmt: skip
+        """One of the inner layers, for inputs of this shape."""
         layer = EinsumDense(
             equation, output_shape, activation, bias_axes if self.use_bias else None, name=name,
-            dtype=self.dtype_policy, activity_regularizer=self.activity_regularizer, **given,
+            **self._get_common_kwargs_for_sublayer(),
         )  # fmt: skip
         layer.build(shape)
         return layer
@@ -212,36 +232,68 @@ class _Heads(Layer):
         if self._regularizes_results:
             super()._penalize(outputs)
 
-    def _kept(
-        self, query: td.Tensor, value: td.Tensor, masks: tuple[Any, Any, Any], given: Any,
-        causal: bool,
+    def _compute_attention_mask(
+        self, query: Any, value: Any, query_mask: Any = None, value_mask: Any = None,
+        key_mask: Any = None, attention_mask: Any = None, use_causal_mask: bool = False,
     ) -> Any:  # fmt: skip
-        """[batch, queries, keys]: which keys count for which queries; None for all."""
-        query_mask, value_mask, key_mask = masks
+        """[batch, queries, keys]: which keys count for which queries; None for all.
+
+        Programs give their layers such a method of their own, as they do with
+        `_compute_causal_mask`, `_compute_attention` and `_masked_softmax`: `call` goes by them.
+        """
         kept = None if query_mask is None else td.expand_dims(td.cast(query_mask, td.bool), -1)
         for mask in (value_mask, key_mask):
             if mask is not None:
                 kept = _both(kept, td.expand_dims(td.cast(mask, td.bool), -2))
-        queries, keys = size_of(query, 1), size_of(value, 1)
-        if causal:
-            kept = _both(kept, _not_later(queries, keys))
+        if use_causal_mask:
+            kept = _both(kept, self._compute_causal_mask(query, value))
         if self.sliding_window is not None:
-            distance = td.abs(td.range(queries)[:, None] - td.range(keys)[None])
-            kept = _both(kept, (distance < self.sliding_window)[None])
-        given = None if given is None else td.cast(given, td.bool)
+            kept = _both(kept, self._compute_sliding_window_mask(query, value))
+        given = None if attention_mask is None else td.cast(attention_mask, td.bool)
         return _both(given, kept)
 
-    def _softened(self, scores: td.Tensor, kept: Any, softmax: Softmax, wanted: bool) -> td.Tensor:
-        """The weights of the keys for each query.
+    def _compute_causal_mask(self, query: Any, value: Any = None) -> td.Tensor:
+        """[1, queries, keys]: which keys a query sees that sees no later ones."""
+        return _not_later(size_of(query, 1), size_of(query if value is None else value, 1))
 
-        Queries for which no key counts get the mean of all values. As in Keras they get 0 where the
-        scores are `wanted`, or dropped, or of several axes.
+    def _compute_sliding_window_mask(self, query: Any, value: Any = None) -> td.Tensor:
+        """[1, queries, keys]: which keys are near enough to a query."""
+        queries, keys = size_of(query, 1), size_of(query if value is None else value, 1)
+        distance = td.abs(td.range(queries)[:, None] - td.range(keys)[None])
+        return (distance < self.sliding_window)[None]
+
+    def _for_heads(self, scores: Any, attention_mask: Any) -> Any:
+        """The mask with axes of one element for the heads."""
+        if attention_mask is not None:
+            place = -2 * len(self.attention_axes or (1,)) - 1
+            while len(attention_mask.shape) < len(scores.shape):
+                attention_mask = td.expand_dims(attention_mask, place)
+        return attention_mask
+
+    def _masked_softmax(self, attention_scores: Any, attention_mask: Any = None) -> Any:
+        """The weights of the keys for each query, where the scores are wanted, or dropped, or of
+        several axes: queries for which no key counts get weights of 0."""
+        kept = self._for_heads(attention_scores, attention_mask)
+        return self._softmax(attention_scores, mask=kept)
+
+    def _attended(
+        self, scores: Any, value: Any, mask: Any, training: Any, wanted: bool
+    ) -> tuple[Any, Any]:
+        """What the heads give, and the weights.
+
+        Where `_masked_softmax` is not asked, queries for which no key counts get the mean of all
+        values, as in Keras.
         """
-        if kept is None or wanted or self.dropout or len(scores.shape) != 4:
-            weights: td.Tensor = softmax(scores, mask=kept)
-            return weights
-        low = -0.7 * scores.dtype.max
-        return td.nn.softmax(td.where(kept, scores, td.constant(low, scores.dtype)))
+        if wanted or self.dropout or len(value.shape) != 4:
+            weights = self._masked_softmax(scores, mask)
+        elif mask is None:
+            weights = self._softmax(scores)
+        else:
+            kept = td.cast(self._for_heads(scores, mask), td.bool)
+            low = -0.7 * scores.dtype.max
+            weights = td.nn.softmax(td.where(kept, scores, td.constant(low, scores.dtype)))
+        dropped = self._dropout_layer(weights, training=training)
+        return td.einsum(self._combine_equation, dropped, value), weights
 
 
 def _letters(rank: int, attention_axes: tuple[int, ...]) -> tuple[str, str]:
@@ -280,6 +332,31 @@ class MultiHeadAttention(_Heads):
     _config_names: ClassVar[tuple[str, ...]] = (
         "num_heads", "key_dim", "value_dim", "attention_axes",
     )
+    # What Keras keeps under these names, which derived classes read and assign.
+    _num_heads = _also("num_heads")
+    _key_dim = _also("key_dim")
+    _value_dim = _also("value_dim")
+    _dropout = _also("dropout")
+    _use_bias = _also("use_bias")
+    _use_gate = _also("use_gate")
+    _output_shape = _also("_result_shape")
+    _attention_axes = _also("attention_axes")
+    _sliding_window = _also("sliding_window")
+    _kernel_initializer = _also("kernel_initializer")
+    _bias_initializer = _also("bias_initializer")
+    _kernel_regularizer = _also("kernel_regularizer")
+    _bias_regularizer = _also("bias_regularizer")
+    _activity_regularizer = _also("activity_regularizer")
+    _kernel_constraint = _also("kernel_constraint")
+    _bias_constraint = _also("bias_constraint")
+    _query_dense = _also("query_dense")
+    _key_dense = _also("key_dense")
+    _value_dense = _also("value_dense")
+    _output_dense = _also("output_dense")
+
+    @property
+    def _inverse_sqrt_key_dim(self) -> float:
+        return 1.0 / math.sqrt(self.key_dim)
 
     def __init__(
         self, num_heads: int, key_dim: int, value_dim: int | None = None, dropout: float = 0.0,
@@ -340,25 +417,54 @@ class MultiHeadAttention(_Heads):
         if self.use_gate:
             self._gate_dense = into_heads("gate", query_shape, self.value_dim, "sigmoid")
         self.value_dense = into_heads("value", value_shape, self.value_dim)
-        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
-        rank = len(query_shape) + 1
+        self._build_attention(len(query_shape) + 1)
+        self.output_dense = self._make_output_dense(
+            query_shape, self._get_common_kwargs_for_sublayer(), "attention_output"
+        )
+        self.output_dense.build((*query_shape[:-1], self.num_heads, self.value_dim))
+
+    def _build_attention(self, rank: int) -> None:
+        """Make what `_compute_attention` needs, for queries in heads of this rank."""
         axes = self.attention_axes
         if axes is None:
             self.attention_axes = tuple(range(1, rank - 2))
         else:
             self.attention_axes = tuple(a % (rank - 1) for a in axes)
-        self._equations = _letters(rank, self.attention_axes)
+        self._dot_product_equation, self._combine_equation = _letters(rank, self.attention_axes)
         count = len(self.attention_axes)
         axis = tuple(range(-count, 0)) if count > 1 else -1
         self._softmax = Softmax(axis, dtype=self.dtype_policy)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
+
+    def _make_output_dense(
+        self, query_shape: Any, common_kwargs: dict[str, Any], name: str | None = None
+    ) -> EinsumDense:
+        """The projection of what the heads give, which is not built yet."""
+        rank = len(query_shape) + 1
         outputs = self._result_shape or (query_shape[-1],)
         free = string.ascii_lowercase[: rank - 2]
         new = string.ascii_lowercase[rank : rank + len(outputs)]
-        self.output_dense = self._projection(
-            "attention_output", f"{free}yz,yz{new}->{free}{new}",
-            (*(None,) * (rank - 3), *outputs), new,
-            (*query_shape[:-1], self.num_heads, self.value_dim),
+        return EinsumDense(
+            f"{free}yz,yz{new}->{free}{new}", (*(None,) * (rank - 3), *outputs),
+            bias_axes=new if self.use_bias else None, name=name, **common_kwargs,
         )  # fmt: skip
+
+    def _compute_attention(
+        self, query: Any, key: Any, value: Any, attention_mask: Any = None, training: Any = None,
+        return_attention_scores: bool = False, use_causal_mask: bool = False,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """What the heads give for projected queries, keys and values, and the weights.
+
+        Args:
+            query: [batch, queries, heads, key_dim].
+            key, value: [batch, keys, heads, key_dim or value_dim].
+            attention_mask: [batch, queries, keys], which keys count.
+            use_causal_mask: queries see no later keys, besides.
+        """
+        if use_causal_mask:
+            attention_mask = _both(attention_mask, self._compute_causal_mask(query, value))
+        scores = td.einsum(self._dot_product_equation, key, query * self.key_dim**-0.5)
+        return self._attended(scores, value, attention_mask, training, return_attention_scores)
 
     def call(
         self, query: Any, value: Any, key: Any = None, query_mask: Any = None,
@@ -368,19 +474,15 @@ class MultiHeadAttention(_Heads):
     ) -> Any:  # fmt: skip
         key = value if key is None else key
         query_mask = mask_of(query) if query_mask is None else query_mask
-        masks = (query_mask, value_mask, key_mask)
-        kept = self._kept(query, value, masks, attention_mask, use_causal_mask)
+        kept = self._compute_attention_mask(
+            query, value, query_mask=query_mask, value_mask=value_mask, key_mask=key_mask,
+            attention_mask=attention_mask, use_causal_mask=use_causal_mask,
+        )  # fmt: skip
         gate = self._gate_dense(_bare(query)) if self.use_gate else None
-        scaled = self.query_dense(_bare(query)) * self.key_dim**-0.5
-        scores = td.einsum(self._equations[0], self.key_dense(_bare(key)), scaled)
-        if kept is not None:
-            assert self.attention_axes is not None
-            place = -2 * len(self.attention_axes) - 1
-            while len(kept.shape) < len(scores.shape):
-                kept = td.expand_dims(kept, place)
-        weights = self._softened(scores, kept, self._softmax, return_attention_scores)
-        dropped = self._dropout_layer(weights, training=training)
-        outputs = td.einsum(self._equations[1], dropped, self.value_dense(_bare(value)))
+        outputs, weights = self._compute_attention(
+            self.query_dense(_bare(query)), self.key_dense(_bare(key)),
+            self.value_dense(_bare(value)), kept, training, return_attention_scores,
+        )  # fmt: skip
         outputs = self.output_dense(outputs if gate is None else outputs * gate)
         set_mask(outputs, query_mask)
         return (outputs, weights) if return_attention_scores else outputs
@@ -453,6 +555,8 @@ class GroupQueryAttention(_Heads):
         self._value_dense = self._projection("value", into, shared, "uh", value_shape)
         self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
         self._softmax = Softmax(dtype=self.dtype_policy)
+        self._dot_product_equation = "bquh,bkuh->buqk"
+        self._combine_equation = "buqk,bkuh->bquh"
         self._output_dense = self._projection(
             "attention_output", "bquh,uhm->bqm", (None, query_shape[-1]), "m",
             (query_shape[0], query_shape[1], self.num_query_heads, self.head_dim),
@@ -464,22 +568,33 @@ class GroupQueryAttention(_Heads):
         return_attention_scores: bool = False, training: Any = None,
         use_causal_mask: bool = False,
     ) -> Any:  # fmt: skip
+        self._return_attention_scores = return_attention_scores
         key = value if key is None else key
-        masks = (query_mask, value_mask, key_mask)
-        kept = self._kept(query, value, masks, attention_mask, use_causal_mask)
+        kept = self._compute_attention_mask(
+            query, value, query_mask=query_mask, value_mask=value_mask, key_mask=key_mask,
+            attention_mask=attention_mask, use_causal_mask=use_causal_mask,
+        )  # fmt: skip
         gate = self._gate_dense(_bare(query)) if self.use_gate else None
-        scaled = self._query_dense(_bare(query)) * self.head_dim**-0.5
-        keys = td.repeat(self._key_dense(_bare(key)), self.num_repeats, axis=2)
-        values = td.repeat(self._value_dense(_bare(value)), self.num_repeats, axis=2)
-        scores = td.einsum("bquh,bkuh->buqk", scaled, keys)
-        if kept is not None:
-            while len(kept.shape) < 4:
-                kept = td.expand_dims(kept, -3)
-        weights = self._softened(scores, kept, self._softmax, return_attention_scores)
-        dropped = self._dropout_layer(weights, training=training)
-        outputs = td.einsum("buqk,bkuh->bquh", dropped, values)
+        outputs, weights = self._compute_attention(
+            self._query_dense(_bare(query)),
+            td.repeat(self._key_dense(_bare(key)), self.num_repeats, axis=2),
+            td.repeat(self._value_dense(_bare(value)), self.num_repeats, axis=2),
+            attention_mask=kept, training=training,
+        )  # fmt: skip
         outputs = self._output_dense(outputs if gate is None else outputs * gate)
         return (outputs, weights) if return_attention_scores else outputs
+
+    def _compute_attention(
+        self, query: Any, key: Any, value: Any, attention_mask: Any = None, training: Any = None,
+        use_causal_mask: bool = False,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """What the heads give for projected queries, keys and values, and the weights; see
+        `MultiHeadAttention`."""
+        if use_causal_mask:
+            attention_mask = _both(attention_mask, self._compute_causal_mask(query, value))
+        scores = td.einsum(self._dot_product_equation, query * self.head_dim**-0.5, key)
+        wanted = self._return_attention_scores
+        return self._attended(scores, value, attention_mask, training, wanted)
 
     def compute_output_shape(  # type: ignore[override]
         self, query_shape: Any, value_shape: Any, key_shape: Any = None

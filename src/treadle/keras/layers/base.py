@@ -120,6 +120,9 @@ class Layer(td.Module):
     has_shape_rule: ClassVar[bool] = True
     # The dtype of the inputs for which shapes are computed; None: that of the computation.
     shape_dtype: ClassVar[str | None] = None
+    # Whether arrays and numbers are made tensors for `call`, floats in the layer's dtype. Layers of
+    # programs that take texts and lists as they are assign False, under Keras's name for it.
+    _convert_input_args: bool = True
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset({
@@ -228,6 +231,15 @@ class Layer(td.Module):
             given = dict(zip(("name", "shape", "dtype", "initializer"), args, strict=False))
             return self._new_weight(**(given | kwargs))
         return self._new_weight(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The layer's name, which programs may change."""
+        return super().name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
 
     @property
     def path(self) -> str | None:
@@ -674,9 +686,10 @@ class Layer(td.Module):
         parameters = parameters_of(self.call)
         if not args and parameters.names and parameters.names[0] in kwargs:
             args = (kwargs.pop(parameters.names[0]),)
-        if args:
-            args = (self._taken_inputs(args[0]), *map(self._taken_further, args[1:]))
-        kwargs = {name: self._taken_further(value) for name, value in kwargs.items()}
+        if self._convert_input_args:
+            if args:
+                args = (self._taken_inputs(args[0]), *map(self._taken_further, args[1:]))
+            kwargs = {name: self._taken_further(value) for name, value in kwargs.items()}
         if not self.built:
             self._build_for(args, kwargs)
         if args:

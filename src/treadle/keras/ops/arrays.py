@@ -664,14 +664,18 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
             )
         x, axis = td.reshape(x, [-1]), 0
     (at,) = axes_of(axis, len(x.shape))
-    shapes = [td.shape(v) for v in (x, places)]
-    outer = td.broadcast_dynamic_shape(
-        *(td.concat([s[:at], [1], s[at + 1 :]], 0) for s in shapes)
-    )
+    others = [v.shape[:at] + [1] + v.shape[at + 1 :] for v in (x, places)]
+    outer: Any = td.broadcast_static_shape(*others)
+    if not outer.is_fully_defined():
+        shapes = [td.shape(v) for v in (x, places)]
+        run = td.broadcast_dynamic_shape(
+            *(td.concat([s[:at], [1], s[at + 1 :]], 0) for s in shapes)
+        )
+        outer = [run[i] if size is None else size for i, size in enumerate(outer)]
     x, places = (
-        td.broadcast_to(v, td.concat([outer[:at], s[at : at + 1], outer[at + 1 :]], 0))
+        td.broadcast_to(v, td.stack([*outer[:at], td.shape(v)[at], *outer[at + 1 :]]))
         if x.shape.as_list() != places.shape.as_list() else v
-        for v, s in zip((x, places), shapes, strict=True)
+        for v in (x, places)
     )  # fmt: skip
     return by_numpy(np.take_along_axis, x, places, at)
 

@@ -67,10 +67,12 @@ def _drawn(rule: Rule) -> Compute:
     return Compute(rule, "draw")
 
 
+EXACT = DRAWS | {"exact"}
+
 UNIFORM = register(
     Op(
         "random_uniform", _infer_float, inferred(_infer_float, uniform),
-        lower=_drawn(uniform_rule), tags=DRAWS,
+        lower=_drawn(uniform_rule), tags=EXACT,
     )
 )  # fmt: skip
 NORMAL = register(
@@ -85,7 +87,7 @@ TRUNCATED_NORMAL = register(
         lower=_drawn(truncated_normal_rule), tags=DRAWS,
     )
 )  # fmt: skip
-BITS = register(Op("random_bits", _infer_bits, bits, lower=_drawn(bits_rule), tags=DRAWS))
+BITS = register(Op("random_bits", _infer_bits, bits, lower=_drawn(bits_rule), tags=EXACT))
 
 
 def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
@@ -105,7 +107,7 @@ def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...
 UNIFORM_INT = register(
     Op(
         "random_uniform_int", _infer_uniform_int, uniform_int,
-        lower=_drawn(uniform_int_rule), tags=DRAWS, refuses=Refusal.INTERVAL,
+        lower=_drawn(uniform_int_rule), tags=EXACT, refuses=Refusal.INTERVAL,
     )
 )  # fmt: skip
 

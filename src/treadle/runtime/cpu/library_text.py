@@ -151,13 +151,17 @@ def leave_if_stopped(fn: Function, call: Word, condition: str | bool = True) -> 
         call: the record of the call.
         condition: when to look.
     """
-    from treadle.runtime.cpu.program_poll import add_look  # stored programs write no code
+    # Stored programs write no code.
+    from treadle.runtime.cpu.program_layout import CALL, STATE
 
     with fn.when(condition) as needed:
-        if needed:
-            add_look(fn.module)
+        if not needed:
+            return
+        with fn.when(fn.value(f"icmp ne ptr {call}, null")):
             stop, go = fn.block_of("stop", []), fn.block_of("go", [])
-            stops = fn.compare("slt", fn.value(f"call i64 @look(ptr {call})"), 0)
+            state = fn.load_word(str(call), CALL.fields["state"][0] // 8, "ptr")
+            look = fn.load_word(state, STATE.fields["look"][0] // 8, "ptr")
+            stops = fn.compare("slt", fn.value(f"call i64 {look}(ptr {call})"), 0)
             fn.fork(str(stops), stop, go, likely=False)
             fn.label(stop)
             fn.emit("ret void")

@@ -1,4 +1,4 @@
-"""The machine code of the pool of threads (`threads.py`)."""
+"""The machine code of the pool of threads (`threads.py`), with that which looks for signals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
 from treadle.runtime.cpu.pool_memory import HEAD, PATIENCE, SLOT
 from treadle.runtime.cpu.program_layout import CALL
-from treadle.runtime.cpu.program_poll import look_unit
+from treadle.runtime.cpu.program_poll import signals_unit
 from treadle.runtime.cpu.target import Target
 
 SLICE_NS = 1_000_000  # what a slice of a launch takes at least, but for the first ones
@@ -60,7 +60,7 @@ def pool_text(target: Target) -> str:
     _add_worker(unit, target)
     parallel = _add_parallel(unit, target, wake)
     add_launch(unit, parallel)
-    return unit.text(target, look_unit())
+    return unit.text(target, signals_unit())
 
 
 def _pause(f: Function, target: Target) -> None:
@@ -161,7 +161,7 @@ def _add_worker(unit: Unit, target: Target) -> None:
 
 
 def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
-    look = look_unit()["look"]
+    look = signals_unit()["look"]
     sched_yield = unit.external("sched_yield", I32)
 
     @unit.function(slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64, step=I64)
@@ -247,7 +247,7 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
 
 
 def add_launch(unit: Unit, parallel: Callee) -> None:
-    look = look_unit()["look"]
+    look = signals_unit()["look"]
     fields: dict[str, Any] = {name: kind for name, (_, kind) in _LAUNCH.fields.items()}
 
     @unit.function(

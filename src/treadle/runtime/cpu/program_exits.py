@@ -61,7 +61,7 @@ class Exits:
         if self.program.releases is False:  # without Python nothing asks a loop to stop
             fn.emit(f"store i64 {MOST_ITERATIONS}, ptr {countdown}")
             return str(MOST_ITERATIONS)
-        polled = poll(fn, self.memory.record, countdown)
+        polled = poll(self.state, self.memory.record, countdown)
         self.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
         return polled
 

@@ -18,6 +18,7 @@ _FIELDS: dict[str, Type] = {
     "Py_DecRef": function(VOID, PTR),
     "PyLong_FromLong": function(PTR, I64),
     "PyThread_get_thread_ident": function(I64),
+    "clock_ns": function(I64, PTR),
 }
 
 # The words of a state table at fixed positions (`program_state.FIXED`).

@@ -1,7 +1,7 @@
 """Answering Ctrl-C from compiled code.
 
-The GIL is released while a program runs for long. A countdown in every loop calls `@poll` when it
-reaches zero; kernels and routines of the library, which do their work piece by piece, call `@look`
+The GIL is released while a program runs for long. A countdown in every loop calls `poll` when it
+reaches zero; kernels and routines of the library, which do their work piece by piece, call `look`
 between two pieces. Both look at the clock, and only when a period has passed take the GIL to see
 whether a signal came. The countdown adapts to the length of an iteration, and the period to how
 long the GIL was waited for: with a busy Python thread beside it, asking stays below 5 % of the
@@ -9,20 +9,22 @@ time.
 
 Python's handlers run in the program's own thread only. Threads that work for it see in the record
 of the call that they are to stop.
+
+All programs call the same functions, which are compiled with the pool of threads (`pool_code`) and
+found in the state table.
 """
 
 from __future__ import annotations
 
 import functools
 
-from treadle.runtime.cpu.builder.function import Function
+from treadle.runtime.cpu.builder.function import Callee, Function
 from treadle.runtime.cpu.builder.types import I1, I64, PTR, pointer
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
-from treadle.runtime.cpu.llvm_text import Function as TextFunction
-from treadle.runtime.cpu.llvm_text import Module
 from treadle.runtime.cpu.program_entry import INTERRUPTED, RAISED
 from treadle.runtime.cpu.program_layout import CALL, STATE
+from treadle.runtime.cpu.run_memory import StateWords
 
 PERIOD_NS = 10_000_000
 LONGEST_NS = 200_000_000
@@ -34,48 +36,37 @@ THREAD, LAST, PERIOD, STOPPED, TABLE, IDENT = (at // 8 for at, _ in CALL.fields.
 RECORD_WORDS = CALL.bytes // 8
 
 
-def poll(fn: TextFunction, record: str, countdown: str) -> str:
-    """Call ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a Python
-    exception is set."""
-    _provide(fn.module)
-    return fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown})")
+def poll(state: StateWords, record: str, countdown: str) -> str:
+    """Call `poll`: the next countdown, or -1 when a Python exception is set.
 
-
-def clock(fn: TextFunction) -> str:
-    """Call ``i64 @clock_ns(state)``: the time in nanoseconds."""
-    _provide(fn.module)
-    return fn.value("call i64 @clock_ns(ptr %state)")
-
-
-def _provide(module: Module) -> None:
-    """Define the functions that look at the time."""
-    if "poll" not in module.functions:
-        add_look(module)
-        _poll_unit().add_to(module)
-
-
-def add_look(module: Module) -> None:
-    """Define ``i64 @look(record)``: the time in nanoseconds, or -1 where the work is to stop. The
-    record may be null: then it never is."""
-    look_unit().add_to(module)
-
-
-def add_python(module: Module) -> None:
-    """Define ``i64 @python(state, record, number, words, frame)``: run a callback; gives 0 or a
-    status. The record is null where the program keeps the GIL.
-
-    A signal that has come meanwhile is answered before Python begins: an exception of its handler
-    at the first instruction of what C calls would be told and lost.
+    Args:
+        record: the record of the call.
+        countdown: the address of the word that holds the countdown.
     """
-    _python_unit().add_to(module)
+    words = f"ptr %state, ptr {record}, ptr {countdown}"
+    return state.fn.value(f"call i64 {state.fixed('poll')}({words})")
+
+
+def clock(state: StateWords) -> str:
+    """Call `clock_ns`: the time in nanoseconds."""
+    return state.fn.value(f"call i64 {state.fixed('clock_ns')}(ptr %state)")
 
 
 @functools.cache
-def look_unit() -> Unit:
-    """The functions for kernels and routines of the library."""
+def signals_unit() -> Unit:
+    """The functions that programs, kernels and routines of the library call."""
     unit = Unit()
+    raised = _add_look(unit)
+    _add_poll(unit, raised)
+    _add_python(unit)
+    return unit
 
-    @unit.function(I64, state=STATE.pointer)
+
+def _add_look(unit: Unit) -> Callee:
+    """``i64 look(record)``: the time in nanoseconds, or -1 where the work is to stop. The record
+    may be null: then it never is."""
+
+    @unit.function(I64, internal=False, state=STATE.pointer)
     def clock_ns(f: Function, state: Value) -> None:
         """The time of the monotonic clock."""
         time = f.alloca(I64, 2)
@@ -102,7 +93,7 @@ def look_unit() -> Unit:
         f.begin(no)
         f.ret(False)
 
-    @unit.function(I64, attributes="noinline", record=CALL.pointer)
+    @unit.function(I64, internal=False, record=CALL.pointer)
     def look(f: Function, record: Value) -> None:
         with f.when(record.eq(None), "never"):
             f.ret(0)
@@ -123,19 +114,18 @@ def look_unit() -> Unit:
         f.require(f.call(state["PyThread_get_thread_ident"]).eq(own), go, "ask")
         f.ret(f.call(raised, record, now).select(-1, now))
 
-    return unit
+    return raised
 
 
-@functools.cache
-def _poll_unit() -> Unit:
-    unit = Unit()
-    clock_ns, raised = (look_unit()[name] for name in ("clock_ns", "raised"))
+def _add_poll(unit: Unit, raised: Callee) -> None:
+    """``i64 poll(state, record, countdown)``: the next countdown, kept where the pointer says, or
+    -1 when a Python exception is set."""
 
     @unit.function(
-        I64, attributes="noinline", state=STATE.pointer, record=CALL.pointer, count=pointer(I64)
+        I64, internal=False, state=STATE.pointer, record=CALL.pointer, count=pointer(I64)
     )
     def poll(f: Function, state: Value, record: Value, count: Value) -> None:
-        now = f.call(clock_ns, state)
+        now = f.call(unit["clock_ns"], state)
         last, period = record["last"], record["period"]
         left = count.load()
         passed = now - last
@@ -151,16 +141,18 @@ def _poll_unit() -> Unit:
         count.store(shorter)
         f.ret(f.call(raised, record, now).select(-1, shorter))
 
-    return unit
 
+def _add_python(unit: Unit) -> None:
+    """``i64 python(state, record, number, words, frame)``: run a callback; gives 0 or a status. The
+    record is null where the program keeps the GIL.
 
-@functools.cache
-def _python_unit() -> Unit:
-    unit = Unit()
+    A signal that has come meanwhile is answered before Python begins: an exception of its handler
+    at the first instruction of what C calls would be told and lost.
+    """
 
     @unit.function(
-        I64, attributes="noinline", state=STATE.pointer, record=CALL.pointer, number=I64,
-        words=PTR, frame=PTR,
+        I64, internal=False, state=STATE.pointer, record=CALL.pointer, number=I64, words=PTR,
+        frame=PTR,
     )  # fmt: skip
     def python(
         f: Function, state: Value, record: Value, number: Value, words: Value, frame: Value
@@ -180,5 +172,3 @@ def _python_unit() -> Unit:
         with f.when(check["thread"].ne(None), "save"):
             record["thread"] = f.call(state["PyEval_SaveThread"])
         f.ret(done["status"])
-
-    return unit

@@ -10,7 +10,6 @@ from treadle.runtime.callbacks import (
     output_words,
 )  # fmt: skip
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_poll import add_python
 from treadle.runtime.schedule.steps import Callback, Operand
 
 
@@ -40,10 +39,9 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
 def call_python(emitter: Emitter, number: int, words: str) -> None:
     """Call Python for callback `number`; leave the program where that fails."""
     emitter.exits.all_but_first()
-    add_python(emitter.module)
     record = "null" if emitter.program.releases is False else emitter.memory.record
     operands = f"ptr %state, ptr {record}, i64 {number}, ptr {words}, ptr %frame"
-    status = emitter.fn.value(f"call i64 @python({operands})")
+    status = emitter.fn.value(f"call i64 {emitter.state.fixed('python')}({operands})")
     emitter.exits.fail_if(emitter.fn.value(f"icmp ne i64 {status}, 0"), status)
 
 

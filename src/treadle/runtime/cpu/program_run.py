@@ -195,7 +195,7 @@ class _Run:
             fn.enter(f"released{k}")
         ident = fn.value(f"call i64 {fixed('PyThread_get_thread_ident')}()")
         known = {
-            LAST: f"i64 {clock(fn) if loops else 0}",
+            LAST: f"i64 {clock(self.emitter.state) if loops else 0}",
             PERIOD: f"i64 {PERIOD_NS}", STOPPED: "i64 0", TABLE: "ptr %state",
             IDENT: f"i64 {ident}",
         }  # fmt: skip

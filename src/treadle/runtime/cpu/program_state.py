@@ -14,7 +14,7 @@ FIXED = (
     "workspace", "aligned_alloc", "free", "callback", "PyEval_SaveThread",
     "PyEval_RestoreThread", "PyErr_CheckSignals", "clock_gettime", "launch", "library",
     "None", "ndarray", "Py_IncRef", "PyLong_FromLong", "parallel",
-    "Py_DecRef", "PyThread_get_thread_ident",
+    "Py_DecRef", "PyThread_get_thread_ident", "clock_ns", "look", "poll", "python",
 )  # fmt: skip
 
 Key = tuple[str, Hashable]

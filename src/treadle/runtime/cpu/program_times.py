@@ -15,7 +15,7 @@ from treadle.runtime.cpu.builder.types import I64, PTR, VOID, pointer
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
 from treadle.runtime.cpu.program_layout import STATE
-from treadle.runtime.cpu.program_poll import clock, look_unit
+from treadle.runtime.cpu.program_poll import clock
 from treadle.runtime.schedule.printer import step_line, step_outputs
 from treadle.runtime.schedule.steps import (
     Callback,
@@ -55,7 +55,7 @@ class Timer:
             return
         number = len(self.steps)
         self.steps.append(step)
-        since = clock(emitter.fn)
+        since = clock(emitter.state)
         emitter.emit_step(step)
         table, program = emitter.state.word("times", ""), emitter.state.word("number", "")
         _unit().add_to(emitter.module)
@@ -72,7 +72,6 @@ class Timer:
 @functools.cache
 def _unit() -> Unit:
     unit = Unit()
-    clock_ns = look_unit()["clock_ns"]
 
     @unit.function(
         VOID, attributes="noinline", state=STATE.pointer, table=pointer(I64), program=PTR, step=I64,
@@ -81,7 +80,7 @@ def _unit() -> Unit:
     def note_time(
         f: Function, state: Value, table: Value, program: Value, step: Value, since: Value
     ) -> None:
-        now = f.call(clock_ns, state)
+        now = f.call(state["clock_ns"], state)
         number = table.at(0).fetch_add(1, "monotonic")
         with f.when(number.sge(table[1]), "full"):
             f.ret()

@@ -319,8 +319,7 @@ class _Task:
             return str(MOST_ITERATIONS)
         fn.fork(self.is_first, f"poll{k}", latch(MOST_ITERATIONS))
         fn.label(f"poll{k}")
-        record = self.emitter.memory.record
-        polled = poll(fn, record, countdown)
+        polled = poll(self.emitter.state, self.emitter.memory.record, countdown)
         fn.fork(fn.value(f"icmp slt i64 {polled}, 0"), f"stop{k}", f"go{k}", likely=False)
         fn.label(f"stop{k}")
         fn.emit("store atomic i64 1, ptr %record monotonic, align 8")

@@ -62,6 +62,8 @@ class StateWords:
         if name in ("launch", "parallel"):
             on = is_on("threads")
             return int(getattr(pool().addresses, name if on else f"{name}_alone"))
+        if name in ("clock_ns", "look", "poll", "python"):
+            return int(getattr(pool().addresses, name))
         if name == "aligned_alloc":
             return kept_memory().allocate
         if name == "free":

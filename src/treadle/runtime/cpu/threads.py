@@ -40,12 +40,16 @@ _MODULE = "pool"  # the name of its code
 
 @record(frozen=True)
 class PoolAddresses:
-    """The functions for generated code."""
+    """The functions for generated code; the last four are those of `program_poll`."""
 
     parallel: int
     launch: int
     parallel_alone: int
     launch_alone: int
+    clock_ns: int
+    look: int
+    poll: int
+    python: int
 
 
 class Pool:
@@ -53,7 +57,7 @@ class Pool:
 
     def __init__(self, compiler: Jit) -> None:
         code = compiler.load(lambda: _text(compiler), name=_MODULE)
-        names = ("parallel", "launch", "parallel_alone", "launch_alone")
+        names = PoolAddresses.__annotations__
         self.addresses = PoolAddresses(*map(code.address, names))
         self._work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("work"))
         self._init = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("init_slot"))
