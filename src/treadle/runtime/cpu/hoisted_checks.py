@@ -70,8 +70,9 @@ class Counting:
     def _is_proved(self, form: Dim, size: Dim) -> bool:
         """Whether a position is inside for all that the counter can be."""
         ends = None if self.reach is None else self.forms.ends(form, *self.reach[:2])
-        inside = ends is not None and isinstance(size, int)
-        return inside and ends[0] >= 0 and ends[1] < min(size, _MOST_NARROW)
+        if ends is None or not isinstance(size, int):
+            return False
+        return ends[0] >= 0 and ends[1] < min(size, _MOST_NARROW)
 
     def all_inside(self, first: str, end: str) -> str:
         """Write the test whether the positions stay inside the arrays while the counter, a word of
