@@ -33,12 +33,16 @@ def listed() -> frozenset[str]:
 def measured(lines: Iterable[str]) -> dict[str, float]:
     """Seconds of each test, the mean of its cases, from lines of a record.
 
-    Of three cases or more the longest does not count: it may have made what all of them share.
+    Of several runs of a case the shortest counts. Of three cases or more the longest does not
+    count: it may have made what all of them share.
     """
-    found: dict[str, list[float]] = {}
+    least: dict[str, float] = {}
     for line in lines:
         seconds, nodeid = line.rstrip("\n").split(" ", 1)
-        found.setdefault(function_of(nodeid), []).append(float(seconds))
+        least[nodeid] = min(float(seconds), least.get(nodeid, float("inf")))
+    found: dict[str, list[float]] = {}
+    for nodeid, shortest in least.items():
+        found.setdefault(function_of(nodeid), []).append(shortest)
     for cases in found.values():
         if len(cases) > 2:
             cases.remove(max(cases))

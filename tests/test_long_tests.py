@@ -9,6 +9,7 @@ from tests.long_tests import LONG, ROOT, listed, measured, renewed
 def test_the_mean_of_the_cases_decides():
     lines = [f"{LONG * 1.5} a.py::f[x y]\n", f"{LONG * 0.1} a.py::f[1]\n", f"{LONG * 2} a.py::g\n"]
     assert measured(lines) == {"a.py::f": LONG * 0.8, "a.py::g": LONG * 2}
+    assert measured([*lines, "9.0 a.py::f[1]\n"])["a.py::f"] == LONG * 0.8  # the same case again
     assert measured([*lines, "9.0 a.py::f[2]\n"])["a.py::f"] == LONG * 0.8  # made what all share
 
 

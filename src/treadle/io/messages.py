@@ -49,10 +49,11 @@ class Message:
     which then has that field, too."""
 
     _names: ClassVar[tuple[str, ...]] = ()
+    _tell: Callable[[], None]
     DESCRIPTOR = _Described()
 
     def __init__(self, **fields: Any) -> None:
-        self._tell: Callable[[], None] = _nobody
+        self.__dict__["_tell"] = _nobody
         for name, value in fields.items():
             if name not in self._names:
                 raise ValueError(
@@ -143,16 +144,21 @@ class Message:
 
     def MergeFrom(self, other: Any) -> None:
         """Add the fields of another message of this class, or of TensorFlow's of that name."""
-        self._read(memoryview(self._given(other)))
+        if type(other) is type(self):
+            self._take(other)
+        else:
+            self._read(memoryview(self._given(other)))
+
+    def _take(self, other: Any) -> None:
+        """Add what another message of this class holds, which was checked when it came in there."""
+        raise NotImplementedError
 
     def _given(self, other: Any) -> bytes:
-        """The bytes of another message.
+        """The bytes of a message of TensorFlow's.
 
         Raises:
-            TypeError: it is none of this class.
+            TypeError: it is none of that name.
         """
-        if type(other) is type(self):
-            return bytes(other._bytes())
         described = getattr(type(other), "DESCRIPTOR", None)
         if getattr(described, "full_name", None) == f"tensorflow.{type(self).__name__}":
             return bytes(other.SerializeToString())
@@ -163,7 +169,11 @@ class Message:
 
     def CopyFrom(self, other: Any) -> None:
         """Become equal to another message of this class, or of TensorFlow's of that name."""
-        if other is not self:
+        if type(other) is type(self):
+            if other is not self:
+                self.Clear()
+                self._take(other)
+        else:
             data = self._given(other)
             self.Clear()
             self._read(memoryview(data))
@@ -304,6 +314,9 @@ class _ListMessage(Message):
 
     def _set(self, name: str, value: Any) -> None:
         self._values.extend(value)
+
+    def _take(self, other: Any) -> None:
+        self._values.items += other._values.items
 
     def _checked(self, value: Any) -> Any:
         raise NotImplementedError
@@ -495,6 +508,12 @@ class Feature(Message):
         part.CopyFrom(value if isinstance(value, Message) else type(part)(**value))
         part._tell()
 
+    def _take(self, other: Any) -> None:
+        if other._list is not None:
+            part = self._part(other._kind)
+            part._take(other._list)
+            part._tell()
+
     def _read(self, data: bytes | memoryview) -> None:
         for number, kind, value in wire.fields(data):
             if 1 <= number <= 3 and kind == wire.BYTES:
@@ -615,6 +634,12 @@ class _MapMessage(Message):
         for key, part in value.items():
             self._map[key].CopyFrom(part)
 
+    def _take(self, other: Any) -> None:
+        for name, value in other._map.items_by_name.items():
+            part = self._kind()
+            part._take(value)
+            self._map.items_by_name[name] = part
+
     def _read(self, data: bytes | memoryview) -> None:
         for number, kind, entry in wire.fields(data):
             if (number, kind) == (1, wire.BYTES):
@@ -729,6 +754,10 @@ class FeatureList(Message):
     def _set(self, name: str, value: Any) -> None:
         self._features.extend(value)
 
+    def _take(self, other: Any) -> None:
+        for part in list(other._features.items):
+            self._features.add()._take(part)
+
     def _read(self, data: bytes | memoryview) -> None:
         for number, kind, value in wire.fields(data):
             if (number, kind) == (1, wire.BYTES):
@@ -785,6 +814,11 @@ class _PartsMessage(Message):
     def _set(self, name: str, value: Any) -> None:
         self._parts[name].CopyFrom(value)
         self._present.add(name)
+
+    def _take(self, other: Any) -> None:
+        for name in other._present:
+            self._parts[name]._take(other._parts[name])
+        self._present |= other._present
 
     def _read(self, data: bytes | memoryview) -> None:
         names = list(self._kinds)

@@ -291,6 +291,12 @@ class Variable(metaclass=Created):
     )  # fmt: skip
 
     spec: ResourceSpec
+    name: str
+    path: str | None
+    trainable: bool
+    constraint: Callable[[Tensor], Tensor] | None
+    synchronization: VariableSynchronization
+    aggregation: VariableAggregation
 
     __array_priority__ = 100
     # In a class itself: its objects are read and assigned as those of `Variable`, so that a
@@ -385,10 +391,12 @@ class Variable(metaclass=Created):
     def _operand(self, dtype: DType | None = None) -> Tensor:
         """What an operation on the variable computes with: its value, or what a class that a
         program derived says that this is, as in TensorFlow."""
+        found: Any
         if self._read_by is None:
-            return self._stored()
+            value: Tensor = self._stored()
+            return value
         if self._read_by == "value":
-            found: Any = self.value  # a property, or a method
+            found = self.value  # a property, or a method
             return convert_to_tensor(found() if callable(found) else found)
         found = getattr(self, self._read_by)(dtype=dtype)
         if found is NotImplemented:

@@ -175,7 +175,7 @@ def _passed_on(body: list[Any], used_up: UsedUp) -> set[str]:
         for node in walk(root):
             if isinstance(node, gast.Call):
                 harmless.add(id(node.func))
-                if gast.Lambda in used_up(node):
+                if build.is_operator(node, "call") or gast.Lambda in used_up(node):
                     harmless.update(map(id, _arguments(node)))
             elif isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load):
                 found |= set() if id(node) in harmless else {node.id}
@@ -186,7 +186,7 @@ def _kept(statement: Any, used_up: UsedUp) -> list[_Kept]:
     """What a statement makes, without those in its blocks."""
     by: Set[str] = frozenset()
     if isinstance(statement, _DEFINITIONS):
-        if isinstance(statement, gast.FunctionDef) and not activity(statement.body).captured:
+        if isinstance(statement, gast.FunctionDef) and not _makes_others(statement):
             by = frozenset({statement.name})  # else what it gives may read the variables, too
         return [_Kept(statement, _names_of(statement), by)]
     if isinstance(statement, gast.Assign | gast.AnnAssign):
@@ -206,6 +206,15 @@ def _kept(statement: Any, used_up: UsedUp) -> list[_Kept]:
                 skipped.add(id(node.func))
         nodes += [(n, by) for n in gast.iter_child_nodes(node) if id(n) not in skipped]
     return found
+
+
+def _makes_others(function: Any) -> bool:
+    """Whether the user's code of a function, which is converted, makes functions or generators."""
+    return any(
+        isinstance(n, (*_DEFINITIONS, *_LATE)) and not getattr(n, "generated", False)
+        for statement in function.body
+        for n in walk(statement)
+    )
 
 
 _DEFINITIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)
