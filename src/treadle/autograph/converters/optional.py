@@ -8,6 +8,7 @@ from typing import Any
 
 import gast
 
+from treadle.autograph.converters.bound_methods import call_by_owners
 from treadle.autograph.converters.caught import stage_raises
 from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.handlers import guard_handlers
@@ -28,6 +29,7 @@ def convert_optional(
     """
     if not isinstance(root, gast.Lambda):
         root.decorator_list = []
+    call_by_owners(root)
     if stacked:
         stack_calls(root, function, names)
     loop_tail_calls(root, function)
