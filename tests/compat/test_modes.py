@@ -89,6 +89,14 @@ v1.disable_eager_execution()
 y = v1.placeholder(tf.float32, [None]) * 2.0
 assert not v1.executing_eagerly() and y.name == "mul:0"
 assert tf.constant(1.0).graph is tf.Variable(1.0).graph is v1.get_default_graph()
+
+class Again(tf.test.TestCase):
+    def runTest(self):  # each test begins with an empty default graph
+        assert v1.get_variable("same", [1]).name == "same:0"
+
+for _ in range(2):
+    result = Again().run()
+    assert result.wasSuccessful(), result.errors
 """
 _OF_TENSORFLOW_1 = """
 IMPORT

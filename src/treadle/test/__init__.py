@@ -9,6 +9,7 @@ import platform
 import random
 import re
 import shutil
+import sys
 import tempfile
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -165,6 +166,9 @@ class TestCase(_TestCase):
         random.seed(_SEED)
         np.random.seed(_SEED)  # noqa: NPY002 (the programs' numbers)
         td.random.set_seed(_SEED)
+        older = sys.modules.get("treadle.compat.v1.graph")
+        if older is not None and not older.thread.graphs:  # what the last test made is not seen
+            older.reset_default_graph()
 
     def get_temp_dir(self) -> str:
         """A folder of the test, which is removed when the test has ended."""
