@@ -78,7 +78,9 @@ assert tf.ones([2]).numpy().tolist() == [1.0, 1.0] and isinstance(tf.Variable(1.
 class Sessions(tf.test.TestCase):
     def runTest(self):
         with self.cached_session() as session:
-            assert session is None
+            assert session.run({"a": tf.constant(2.0)}, feed_dict={}) == {"a": 2.0}
+            with self.assertRaisesRegex(RuntimeError, "feed_dict is not supported"):
+                session.run(tf.constant(2.0), feed_dict={"a": 1.0})
         with tf.Graph().as_default(), self.cached_session() as session:
             assert session.run(tf.constant(2.0) + 1.0) == tf.constant(3.0).eval()
 
