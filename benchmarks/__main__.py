@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from benchmarks.busy import busy_processes
 from benchmarks.libraries import LIBRARIES
 from benchmarks.measure import CLOCKS
 from benchmarks.process import WorkerError
@@ -44,6 +45,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         help="processor: the time spent in the process, for one core (taskset -c 0) of a busy "
         "machine (%(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--beside", type=int, default=0, metavar="N",
+        help="processes that keep processors busy meanwhile (%(default)s)",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, help="write the report to this JSON file")
     return parser.parse_args(arguments)
 
@@ -76,17 +81,19 @@ def main() -> None:
     runner = Runner(settings, log=lambda line: print(line, file=sys.stderr, flush=True))
     timing = {
         "rounds": rounds, "seconds": seconds, "device": options.device, "clock": options.clock,
+        **({"beside": options.beside} if options.beside else {}),
     }  # fmt: skip
     found = {name: load(place).moves for name, place in chosen.items()}
     moves = {name: count for name, count in found.items() if count}
     rows, report = {}, make_report({}, {}, timing)
     try:
         device = runner.device() if kind == "GPU" else None
-        for name, row in runner.each(chosen.values()):
-            rows[name] = {library: entry.to_json() for library, entry in row.items()}
-            report = make_report(rows, runner.versions(), timing, device, moves)
-            if options.out:  # after every workload: a run that is stopped leaves what it has
-                options.out.write_text(json.dumps(report, indent=1) + "\n")
+        with busy_processes(options.beside):
+            for name, row in runner.each(chosen.values()):
+                rows[name] = {library: entry.to_json() for library, entry in row.items()}
+                report = make_report(rows, runner.versions(), timing, device, moves)
+                if options.out:  # after every workload: a run that is stopped leaves what it has
+                    options.out.write_text(json.dumps(report, indent=1) + "\n")
     except WorkerError as error:
         if not error.missing:
             raise

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
+
+from tests.long_tests import function_of, listed
 
 # Several workers share the cores: BLAS threads of each would only get in each other's way.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -42,8 +45,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# The default looks for cycles after every 700 objects, which takes a few percent of the time.
-gc.set_threshold(10_000, 10, 10)
+# The default looks for cycles after every 700 objects. With 10,000 that takes 3 to 4 percent of the
+# time.
+gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,6 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="also run the tests marked thorough and every case of the tests with many cases, "
         "which take more than half of the time (they run, too, where their files or folders are "
         "named)",
+    )
+    parser.addoption(
+        "--record-seconds",
+        metavar="FILE",
+        help="append how long the processor worked for each test, for tests/long_tests.py",
     )
     parser.addoption(
         "--shuffle-files",
@@ -70,10 +79,35 @@ def pytest_configure(config: pytest.Config) -> None:
         # another's rest when it is done. The tests of a file are mostly done by one worker then,
         # which makes what they share (compiled kernels, models, results) once.
         config.option.dist = "worksteal"
+    if config.option.record_seconds is not None:
+        config.pluginmanager.register(_Seconds(Path(config.option.record_seconds)))
     if sys.dont_write_bytecode and "PYTEST_XDIST_WORKER" not in os.environ:
         # Tests start some hundred processes that import treadle, which takes four times as long
         # where Python compiles it, and is told to keep nothing (PYTHONDONTWRITEBYTECODE).
         compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
+
+
+class _Seconds:
+    """Appends to a file how long the processor worked for each test."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        before = self._now()
+        try:
+            return (yield)
+        finally:
+            with self.file.open("a", encoding="utf-8") as record:
+                record.write(f"{self._now() - before:.3f} {item.nodeid}\n")
+
+    @staticmethod
+    def _now() -> float:
+        import resource  # Unix has it
+
+        others = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + others.ru_utime + others.ru_stime
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -96,17 +130,21 @@ _PART = 5
 
 
 def _sample(items: list[pytest.Item]) -> set[pytest.Item]:
-    """The tests with few cases and every fifth case of the others, eight at least.
+    """The tests with few cases and every fifth case of the others, eight at least; but one case of
+    those that take long, and none where they have one only (`long_tests.txt`).
 
     A hash of its name decides whether a case is taken: every fifth in order might be all of one
     dtype. The choice is the same in every run, and a new case changes one other at most.
     """
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        tests.setdefault(item.nodeid.split("[")[0], []).append(item)
+        tests.setdefault(function_of(item.nodeid), []).append(item)
     kept: set[pytest.Item] = set()
-    for cases in tests.values():
+    long = listed()
+    for name, cases in tests.items():
         count = len(cases) if len(cases) <= _FEW_CASES else max(_FEW_CASES, len(cases) // _PART)
+        if name in long:
+            count = min(1, len(cases) - 1)
         kept.update(sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))[:count])
     return kept
 

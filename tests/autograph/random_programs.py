@@ -213,9 +213,9 @@ class Writer:
         return f"{self.rng.choice('abc')} {operator} {self.rng.choice(['b', 'c', '3', '20'])}"
 
 
-def program(seed: int) -> tuple[Callable[..., Any], str]:
+def program(seed: int, writer: type[Writer] = Writer) -> tuple[Callable[..., Any], str]:
     """A function and its text, known to linecache."""
-    text = Writer(seed).program()
+    text = writer(seed).program()
     filename = f"<random program {seed}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     namespace: dict[str, Any] = {}
@@ -228,9 +228,11 @@ def tensors(args: tuple[Any, ...]) -> list[Any]:
     return [td.constant(x, td.int32 if isinstance(x, int) else td.float64) for x in args]
 
 
-def differences(seed: int, traced: bool, compiled: bool) -> list[str]:
+def differences(
+    seed: int, traced: bool, compiled: bool, writer: type[Writer] = Writer
+) -> list[str]:
     """What a program gives differently in some mode; empty if all agree."""
-    fn, text = program(seed)
+    fn, text = program(seed, writer)
     converted = td.autograph.to_graph(fn)
     function = td.function(fn)
     found = []

@@ -132,6 +132,31 @@ arguments = library.tf_inspect.getargspec(Takes().method)
 assert arguments == (["self", "a", "b", "c"], None, "more", (2, 3)) and arguments.keywords == "more"
 calling = library.tf_inspect.getcallargs(Takes().method, 5, d=4)
 assert isinstance(calling.pop("self"), Takes) and calling == {"a": 5, "b": 2, "c": 3, "d": 4}
+# Libraries derive variables from several private classes, and give them operators by themselves.
+import abc
+from tensorflow.python.ops import tensor_getitem_override
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+from tensorflow.python.types.core import Tensor as TensorType
+
+
+class OfBoth(type(tf.Variable), abc.ABCMeta):
+    pass
+
+
+class Doubled(ResourceVariable, TensorType, metaclass=OfBoth):
+    __getitem__ = tensor_getitem_override._slice_helper_var
+
+    def value(self):
+        return super().value() * 2.0
+
+
+doubled = Doubled([1.0, 2.0])
+assert float(doubled[1]) == 4.0 and float(doubled._dense_var_to_tensor()[0]) == 2.0
+doubled[1:].assign([5.0])
+assert doubled.numpy().tolist() == [1.0, 5.0]
+assert isinstance(tf.constant(1.0), TensorType) and isinstance(doubled, TensorType)
+assert not isinstance(1.0, TensorType) and not isinstance(tf.constant(1.0), Doubled)
+tf.function(lambda: 1)._descriptor_cache.clear()
 (processor,) = library.device_lib.list_local_devices()
 assert (processor.name, processor.device_type) == ("/device:CPU:0", "CPU")
 assert processor.memory_limit > 0 and library.tf1.control_flow_v2_enabled()

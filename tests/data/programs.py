@@ -546,3 +546,14 @@ def effects_in_maps(tf: Tf) -> Any:
         return x
 
     return listed(tf.data.Dataset.range(3).map(counting)), int(count.numpy())
+
+
+def cardinalities_of_parts(tf: Tf) -> Any:
+    unknown = tf.data.Dataset.range(5).filter(lambda x: x > 2)
+    kinds = [tf.data.Dataset.range(5), tf.data.Dataset.range(5).repeat(), unknown]
+    counts = (-1, 0, 3, 9)
+    return [
+        (int(kind.skip(n).cardinality()), int(kind.take(n).cardinality()))
+        for kind in kinds
+        for n in counts
+    ]

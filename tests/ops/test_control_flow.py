@@ -193,3 +193,17 @@ def test_a_loop_returns_its_variables_as_they_came(kind):
         (td.function(count)(2), [2, 4]),
     ):
         assert type(result) is kind and [int(x) for x in result] == expected
+
+
+def test_shape_invariants_are_for_graphs():
+    """Eager loops do not look at them, as in TensorFlow."""
+
+    def loop():
+        return td.while_loop(
+            lambda i: i < 3, lambda i: (i + 1,), [td.constant(0)],
+            shape_invariants=[td.TensorShape([None])],
+        )  # fmt: skip
+
+    assert int(loop()[0]) == 3
+    with pytest.raises(ValueError, match="shape invariant"):
+        td.function(loop)()

@@ -147,3 +147,56 @@ def test_inverses_of_reflections_and_permutations_are_such():
     for turned in (permutation.inverse(), permutation.H):
         assert isinstance(turned, td.linalg.LinearOperatorPermutation)
         np.testing.assert_array_equal(turned.to_dense(), permutation.to_dense().numpy().T)
+
+
+KEYS = [1, slice(1, 3), (slice(None, None, 2), -1), (..., 0), None, (slice(None), None, 1), ...]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_parts_of_batches_are_those_of_the_dense_matrices(key):
+    many = np.arange(24.0).reshape(4, 3, 2) + 1.0
+    linalg = td.linalg
+    diagonal = linalg.LinearOperatorDiag(many, is_non_singular=True)
+    small = linalg.LinearOperatorFullMatrix(np.arange(12.0).reshape(1, 3, 2, 2))
+    operators = [
+        diagonal,
+        linalg.LinearOperatorComposition([diagonal, small]),
+        linalg.LinearOperatorKronecker([diagonal, linalg.LinearOperatorFullMatrix(np.eye(2))]),
+        linalg.LinearOperatorPermutation(np.tile([1, 0], [4, 3, 1])),
+        linalg.LinearOperatorIdentity(2, batch_shape=[4, 3]),
+        linalg.LinearOperatorZeros(2, batch_shape=[4, 3]),
+        linalg.LinearOperatorLowRankUpdate(diagonal, np.ones([3, 2, 1]), v=many[..., None]),
+    ]
+    dense = (*(key if isinstance(key, tuple) else (key,)),)
+    dense = dense if ... in dense else (*dense, ...)
+    for operator in operators:
+        found = operator[key]
+        matrices = operator.to_dense().numpy()
+        np.testing.assert_array_equal(
+            found.to_dense(), matrices[(*dense, slice(None), slice(None))]
+        )
+        assert type(found) is type(operator)
+        assert found.is_non_singular == operator.is_non_singular
+
+
+def test_parts_of_batches_in_functions_and_of_other_classes():
+    many = np.arange(24.0).reshape(4, 3, 2) + 1.0
+
+    @td.function
+    def solved(operator, i):
+        return operator[i].solvevec(np.ones(2))
+
+    operator = td.linalg.LinearOperatorDiag(many)
+    np.testing.assert_allclose(solved(operator, td.constant(2)), 1.0 / many[2])
+
+    class Own(td.linalg.LinearOperator):
+        def _shape(self):
+            return td.TensorShape([3, 2, 2])
+
+        def _matmul(self, x, adjoint=False, adjoint_arg=False):
+            return x
+
+    with pytest.raises(TypeError, match="parts of batches are not known for this class"):
+        Own(td.float32)[0]
+    with pytest.raises(td.errors.InvalidArgumentError, match="3 indices for a batch of 2 axes"):
+        operator[0, 0, 0]

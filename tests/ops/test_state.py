@@ -1,5 +1,6 @@
 """Variable: values, sharing of buffers, errors."""
 
+import abc
 import copy
 
 import numpy as np
@@ -148,3 +149,127 @@ def test_open_shapes_inside_functions():
         return td.shape(v)
 
     assert grow(td.constant(2)).numpy().tolist() == [12] and v.shape.as_list() == [None]
+
+
+class Halved(td.Variable):
+    """What operations compute with is half of what is stored, as libraries limit parameters."""
+
+    def value(self):
+        return super().value() / 2.0
+
+
+class Replaced(td.Variable):
+    def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
+        return td.constant(42.0)
+
+
+class ReadOtherwise(td.Variable):
+    """In TensorFlow, operations do not go by `read_value`."""
+
+    def read_value(self):
+        return super().read_value() * 2.0
+
+
+OPERATIONS = {
+    "convert": td.convert_to_tensor,
+    "add": lambda v: v + 1.0,
+    "reflected": lambda v: 1.0 - v,
+    "function": lambda v: td.add(1.0, v),
+    "identity": td.identity,
+    "matmul": lambda v: td.matmul(td.reshape(v, [1, 1]), [[2.0]])[0, 0],
+    "negative": lambda v: -v,
+    "cast": lambda v: td.cast(v, td.float64),
+    "item": lambda v: v[...],
+    "order": lambda v: td.cast(v > 4.0, td.float32),
+}
+# TensorFlow 2.21's results for variables of 3, of classes derived from ResourceVariable.
+READ = {
+    Halved: [1.5, 2.5, -0.5, 2.5, 1.5, 3.0, -1.5, 1.5, 1.5, 0.0],
+    Replaced: [42.0, 43.0, -41.0, 43.0, 42.0, 84.0, -42.0, 42.0, 42.0, 1.0],
+    ReadOtherwise: [3.0, 4.0, -2.0, 4.0, 3.0, 6.0, -3.0, 3.0, 3.0, 0.0],
+}
+
+
+@pytest.mark.parametrize("kind", READ, ids=lambda kind: kind.__name__)
+def test_operations_read_what_a_derived_class_says(kind):
+    variable = kind(3.0)
+    found = [float(operation(variable)) for operation in OPERATIONS.values()]
+    assert dict(zip(OPERATIONS, found, strict=True)) == dict(
+        zip(OPERATIONS, READ[kind], strict=True)
+    )
+    captured = td.function(lambda: td.square(variable))
+    given = td.function(lambda v: td.square(v))
+    assert float(captured()) == float(given(variable)) == READ[kind][0] ** 2
+    assert float(variable.numpy()) == (6.0 if kind is ReadOtherwise else 3.0)
+
+
+def test_gradients_through_what_a_derived_class_reads():
+    variable = Halved(3.0)
+    for run in (lambda call: call, td.function):
+        with td.GradientTape() as tape:
+            loss = run(lambda: td.square(variable))()
+        assert float(tape.gradient(loss, variable)) == 1.5  # (v / 2)**2
+
+
+def test_arguments_of_derived_classes_stay_such():
+    class Scaled(td.Variable):
+        def __init__(self, value, scale):
+            super().__init__(value)
+            self.scale = scale
+
+    @td.function
+    def call(v):
+        assert isinstance(v, Scaled)
+        v.assign_add(1.0)
+        return v * v.scale
+
+    first, second = Scaled(1.0, 2.0), Scaled(3.0, 10.0)
+    assert [float(call(v)) for v in (first, second, first, second)] == [4.0, 40.0, 6.0, 50.0]
+    assert float(first) == 3.0 and float(second) == 5.0
+
+
+def test_derived_classes_have_properties_of_their_own():
+    class Own(td.Variable):
+        name = property(lambda self: "own")
+        constraint = property(lambda self: None)
+
+    variable = Own(2.0, name="other")
+    assert variable.name == "own" and float(variable.assign_add(1.0)) == 3.0
+    copy = td.function(lambda v: v.name)(variable)
+    assert copy.numpy() == b"own"
+
+
+def test_derived_classes_may_have_abstract_bases():
+    class Interface(abc.ABC):
+        @abc.abstractmethod
+        def limits(self): ...
+
+    class Limited(td.Variable, Interface):
+        def limits(self):
+            return 0.0, 1.0
+
+    assert float(Limited(1.0)) == 1.0 and isinstance(Limited(1.0), Interface)
+    with pytest.raises(TypeError, match="abstract"):
+        type("Not", (td.Variable, Interface), {})(1.0)
+
+
+def test_derived_classes_without_a_value():
+    class Composed(td.Variable):
+        """Of other variables: it has no value of its own, and says what it is."""
+
+        def __init__(self, parts):
+            with pytest.raises(NotImplementedError, match="initial_value"):
+                super().__init__()
+            self.parts = parts
+
+        def value(self):
+            return td.add_n(self.parts)
+
+    parts = [td.Variable(1.0), td.Variable(2.0)]
+    composed = Composed(parts)
+    assert float(2.0 * composed) == 6.0 and float(td.constant(1.0) + composed) == 4.0
+    with td.GradientTape() as tape:
+        loss = composed * composed
+    assert [float(g) for g in tape.gradient(loss, parts)] == [6.0, 6.0]
+    with pytest.raises(ValueError, match="initial_value"):
+        td.Variable()

@@ -361,3 +361,20 @@ def test_errors_in_a_program_name_op_strings_and_line():
 def test_what_is_not_there_says_what_to_use():
     with pytest.raises(AttributeError, match="unicodedata"):
         td.strings.unicode_script
+
+
+@pytest.mark.parametrize("shape", [[4], [4, 2]])
+def test_scattered_strings_are_put_behind_one_another(shape):
+    rng = np.random.default_rng(0)
+    positions = rng.integers(0, 4, [6, 1])
+    words = np.array([f"w{i}" for i in range(6 * int(np.prod(shape[1:])))]).reshape(6, *shape[1:])
+    wanted = np.full(shape, "", object)
+    for position, word in zip(positions[:, 0], words, strict=True):
+        wanted[position] = wanted[position] + word.astype(object)
+
+    def scattered(positions, words):
+        return td.scatter_nd(positions, words, shape)
+
+    for f in (scattered, td.function(scattered)):
+        found = f(td.constant(positions), td.constant(words.tolist()))
+        assert found.numpy().astype(str).tolist() == wanted.tolist()

@@ -330,3 +330,11 @@ def test_types_of_arrays_in_signatures():
     np.testing.assert_array_equal(extended(ta, 3.0), [[1.0, 2.0], [3.0, 3.0]])
     with pytest.raises(TypeError, match="does not fit"):
         extended(td.TensorArray(td.int32, 1), 3.0)
+
+
+def test_an_array_without_elements_or_their_shape_is_stacked_to_no_numbers():
+    for dtype in (td.float32, td.string):
+        found = td.TensorArray(dtype, size=0, dynamic_size=True).stack()
+        assert found.shape == (0,)
+        assert found.dtype is dtype
+    assert td.TensorArray(td.float32, size=0, element_shape=[3]).stack().shape == (0, 3)

@@ -250,3 +250,35 @@ def test_strings_in_rows():
     counts, whole = lengths(td.constant(["a bc", "d"]))
     assert counts.to_list() == [[1, 2], [1]]
     assert whole.numpy().tolist() == [[b"a", b"bc"], [b"d", b"?"]]
+
+
+def test_results_of_functions_know_what_their_traces_know():
+    @td.function
+    def made(x, rows):
+        uniform = td.RaggedTensor.from_uniform_row_length(x, 2)
+        return uniform, [td.expand_dims(rows, 1), td.RaggedTensor.from_row_lengths(x, [2, 4])]
+
+    rows = td.ragged.constant([[1], [2, 3]])
+    for _ in range(2):  # the second call does not trace
+        uniform, (deeper, other) = made(td.range(6), rows)
+        assert [r.shape.as_list() for r in (uniform, deeper, other)] == [
+            [3, 2], [2, 1, None], [2, None],
+        ]  # fmt: skip
+        assert uniform.to_tensor().shape == (3, 2)
+    assert made.get_concrete_function(td.range(6), rows).structured_outputs[0].shape == (3, 2)
+
+
+def test_arguments_of_one_length_do_not_make_traces_of_their_own():
+    traces = []
+
+    @td.function(input_signature=[td.RaggedTensorSpec([None, None], td.int32)])
+    def same(x):
+        traces.append(x.shape)
+        return x
+
+    for length in (2, 3):
+        x = td.RaggedTensor.from_uniform_row_length(td.range(6), length)
+        found = same(x)
+        assert found.to_list() == x.to_list()
+        assert found.shape.as_list() == [None, None] or found.shape.as_list() == [6 // length, None]
+    assert len(traces) == 1

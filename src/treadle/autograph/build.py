@@ -38,6 +38,12 @@ def operator(name: str, *args: Node, **keywords: Node) -> Node:
     return gast.Call(function, list(args), [gast.keyword(k, v) for k, v in keywords.items()])
 
 
+def is_operator(node: Node, name: str) -> bool:
+    """Whether `node` is a call of ``ag__.name``."""
+    made = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute)
+    return made and node.func.attr == name and getattr(node.func.value, "id", None) == AG
+
+
 def key(index: Node) -> Node:
     """An index as an expression: slices become calls of ``ag__.slice``."""
     if isinstance(index, gast.Slice):

@@ -3,6 +3,7 @@ modules of treadle that are programs for its compiler."""
 
 from __future__ import annotations
 
+import builtins
 import sys
 import types
 from typing import Any
@@ -23,6 +24,9 @@ _PROGRAMS = (
     "treadle.jitted.twister",
 )  # fmt: skip
 MARK = "__treadle_do_not_convert__"  # holds the code of functions that are marked so
+# Functions of treadle and NumPy that give other functions.
+_KEEPING = {"function", "jit", "vectorize", "custom_gradient", "recompute_grad", "make_template",
+            "wrap_function", "do_not_convert", "convert", "to_graph"}  # fmt: skip
 _STANDARD = sys.stdlib_module_names
 _CALLABLE_TYPES = (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
                    types.MethodDescriptorType, types.ClassMethodDescriptorType)  # fmt: skip
@@ -70,6 +74,17 @@ def numba_ufunc(value: Any) -> tuple[Any, list[str] | None] | None:
 
 def _is_numbas(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "numba"
+
+
+def keeps_no_function(value: Any) -> bool:
+    """Whether calling `value` uses up the functions and generators that it is given: what it gives
+    does not call them later."""
+    if not isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+        return False
+    root = (value.__module__ or "").partition(".")[0]
+    if root == "builtins":
+        return value is not iter and getattr(value, "__self__", None) is builtins
+    return root in {"treadle", "numpy"} and value.__name__ not in _KEEPING
 
 
 def gives_library_object(value: Any) -> bool:

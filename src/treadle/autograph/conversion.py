@@ -19,15 +19,21 @@ from treadle.autograph.converters.chains import split_chains
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
+from treadle.autograph.converters.handlers import refuse_of_branches
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
-from treadle.autograph.converters.left_to_python import Obstacles, decide_python
+from treadle.autograph.converters.left_to_python import decide_python
 from treadle.autograph.converters.matching import Matching
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
-from treadle.autograph.converters.shared_variables import shared_variables
+from treadle.autograph.converters.shared_variables import (
+    Readers,
+    check_reads,
+    shared_variables,
+    without_value,
+)
 from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
 from treadle.autograph.generated import code_of, moved_lines
@@ -140,17 +146,20 @@ class _Function:
         take_options(node.body, self.resolver, self.refuse)
         inner |= self.simplify()
         self.update_items()
-        in_cells = shared_variables(node)
-        decide_python(node.body, set(scope_of(node).declared), in_cells)
+        decide_python(node.body)
         node.body = lower_jumps(node.body, self.names)
+        in_cells = shared_variables(node, self.resolver.used_up, self.names.given)
         live = liveness(node.body)
         local = frozenset(local_names(node))  # flags of jumps included
-        outer = Outer(node, in_cells)
         defined = definedness(node.body, frozenset(parameters(node.args)), local)
         kept = list(walk(node))  # ids in `live` and `defined` stay taken
+        unset = without_value(node.body, in_cells, defined)
+        check_reads(node.body, unset)
+        outer = Outer(node, in_cells, unset)
         expressions = Expressions(self.resolver, inner, self.recursive)
         node.body = [expressions.visit(s) for s in node.body]
-        functional = Functional(live, defined, self.names, outer)
+        refuse_of_branches(node.body)
+        functional = Functional(live, defined, self.names, outer, unset)
         node.body = functional.block(node.body)
         self.mark_undefined(functional)
         managed = (functional.managed | defined.deleted) - self.names.given
@@ -171,13 +180,12 @@ class _Function:
     def update_items(self) -> None:
         """Assignments to items become assignments to variables, which the analyses then see."""
         body = self.node.body
-        declared = set(scope_of(self.node).declared)
-        obstacles = Obstacles(body, declared)
+        readers = Readers(body, self.resolver.used_up, self.names.given)
         Items(
-            local_names(self.node) | declared,
+            local_names(self.node) | set(scope_of(self.node).declared),
             self.resolver.containers(self.node),
             self.names,
-            obstacles.for_update,
+            readers.share,
             self.resolver.is_harmless,
             self.resolver.builtin(build.load("slice")) is not None,
         ).block(body)

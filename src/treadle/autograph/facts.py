@@ -30,6 +30,7 @@ class Facts(NamedTuple):
         is_of_numbers: whether it is a function of `math` or `cmath`.
         is_indexed: whether it is a NumPy array, list or tuple.
         is_numpy: whether it is the module numpy.
+        keeps_nothing: see `config.keeps_no_function`.
     """
 
     is_known: bool = False
@@ -42,6 +43,7 @@ class Facts(NamedTuple):
     is_of_numbers: bool = False
     is_indexed: bool = False
     is_numpy: bool = False
+    keeps_nothing: bool = False
 
 
 NOTHING = Facts()
@@ -62,6 +64,7 @@ def facts_of(name: str, value: Any) -> Facts:
         isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"),
         isinstance(value, np.ndarray | list | tuple),
         value is np,
+        config.keeps_no_function(value),
     )
 
 

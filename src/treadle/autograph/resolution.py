@@ -58,6 +58,13 @@ class Resolver:
             return None if owner is None else f"{owner}.{node.attr}"
         return None
 
+    def used_up(self, call: Any) -> tuple[type, ...]:
+        """The kinds of arguments that a call surely does not keep, as far as is known: functions,
+        generators."""
+        if self.facts(call.func).keeps_nothing:
+            return gast.Lambda, gast.GeneratorExp
+        return (gast.GeneratorExp,) if self.builtin(call.func) in _CONTAINERS else ()
+
     def is_numpy_call(self, node: Any) -> bool:
         """Whether `node` calls ``np.name(...)``."""
         named = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute)
@@ -125,6 +132,7 @@ class Resolver:
 
 _Bindings: TypeAlias = "tuple[dict[str, list[Any]], set[str]]"
 
+_CONTAINERS = ("dict", "frozenset", "list", "set", "tuple")
 _HARMLESS = {
     "abs", "bool", "complex", "divmod", "float", "int", "isinstance", "len", "max", "min", "pow",
     "range", "round", "slice", "str", "sum", "tuple", "type",

@@ -29,6 +29,7 @@ _CONTROL_FLOW = {
     _OPERATORS + f"{name}.py" for name in ("conditionals", "loops", "logical", "assertions")
 }
 _TRACE = os.path.join(_PACKAGE, "tracing", "trace.py")
+_trace_code: list[CodeType | None] = [None]  # that of the function that traces, once it was met
 
 Entry = tuple[CodeType, int]  # the line
 _last: list[tuple[Any, ...]] = [()]  # frames of the last origin, shared by the ops of a function
@@ -42,15 +43,21 @@ def recorded_origin() -> Origin | None:
     if forced_origin() is not None:
         return forced_origin()
     found: list[Any] = []
+    note = found.append
     users: FrameType | None = None
+    trace = _trace_code[0]
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        if code is trace:
+            break
         if users is None and not is_internal(code.co_filename):
             users = frame
-        if code.co_name == "trace" and code.co_filename == _TRACE:
+        if trace is None and code.co_name == "trace" and code.co_filename == _TRACE:
+            _trace_code[0] = code
             break
-        found += (code, frame.f_lasti)
+        note(code)
+        note(frame.f_lasti)
         frame = frame.f_back
     origin = user_origin() if users is None else place_of(users.f_code, users.f_lineno)
     if origin is None or frame is None:  # without a frame the graph is built by hand

@@ -22,14 +22,15 @@ class SymbolicDim:
     Equal expressions are equal objects under ``==``. Symbols stand for non-negative ints.
     """
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_hash", "_symbols", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         found = [(m, c) for m, c in terms.items() if c]
         if len(found) > 1:
-            found.sort(key=lambda t: _monomial_key(t[0]))
+            found.sort(key=_term_key)
         self.terms: tuple[tuple[Monomial, int], ...] = tuple(found)
         self._hash = hash(self.terms)
+        self._symbols: frozenset[str] | None = None  # found when somebody asks
         self._text = ""
 
     @staticmethod
@@ -38,14 +39,22 @@ class SymbolicDim:
 
     def symbols(self) -> frozenset[str]:
         """The names of all symbols in the expression."""
-        found: set[str] = set()
-        for atom in itertools.chain.from_iterable(m for m, _ in self.terms):
-            if isinstance(atom, str):
-                found.add(atom)
-            else:
-                for part in atom[1:]:
-                    found |= dim_symbols(part)
-        return frozenset(found)
+        known = self._symbols
+        if known is None:
+            found: set[str] = set()
+            for atom in itertools.chain.from_iterable(m for m, _ in self.terms):
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    for part in atom[1:]:
+                        found |= dim_symbols(part)
+            known = self._symbols = frozenset(found)
+        return known
+
+    @property
+    def has_compounds(self) -> bool:
+        """Whether an atom is no symbol."""
+        return any(type(atom) is not str for mono, _ in self.terms for atom in mono)
 
     def evaluate(self, env: Mapping[str, int]) -> int:
         """The value for the given symbols; KeyError where one is missing."""
@@ -61,6 +70,8 @@ class SymbolicDim:
         return isinstance(other, SymbolicDim) and self.terms == other.terms
 
     def __add__(self, other: Dim) -> Dim:
+        if isinstance(other, int) and other == 0:
+            return self
         total = dict(self.terms)
         for mono, coeff in _terms(other):
             total[mono] = total.get(mono, 0) + coeff
@@ -72,12 +83,19 @@ class SymbolicDim:
         return _simplify({m: -c for m, c in self.terms})
 
     def __sub__(self, other: Dim) -> Dim:
-        return self + (-other)
+        if isinstance(other, int) and other == 0:
+            return self
+        total = dict(self.terms)
+        for mono, coeff in _terms(other):
+            total[mono] = total.get(mono, 0) - coeff
+        return _simplify(total)
 
     def __rsub__(self, other: Dim) -> Dim:
         return (-self) + other
 
     def __mul__(self, other: Dim) -> Dim:
+        if isinstance(other, int):
+            return self if other == 1 else _simplify({m: c * other for m, c in self.terms})
         total: dict[Monomial, int] = {}
         for (m1, c1), (m2, c2) in itertools.product(self.terms, _terms(other)):
             mono = tuple(sorted(m1 + m2, key=_atom_key)) if m1 and m2 else m1 or m2
@@ -133,6 +151,10 @@ def _monomial_key(monomial: Monomial) -> tuple[Any, ...]:
     return (len(monomial), *map(_atom_key, monomial))
 
 
+def _term_key(term: tuple[Monomial, int]) -> tuple[Any, ...]:
+    return _monomial_key(term[0])
+
+
 def _dim_key(dim: Dim) -> tuple[Any, ...]:
     return tuple((_monomial_key(m), c) for m, c in _terms(dim))
 
@@ -142,12 +164,12 @@ def _terms(dim: Dim) -> Iterable[tuple[Monomial, int]]:
 
 
 def _simplify(terms: Mapping[Monomial, int]) -> Dim:
-    kept = {m: c for m, c in terms.items() if c}
-    if not kept:
-        return 0
-    if len(kept) == 1 and () in kept:
-        return kept[()]
-    return SymbolicDim(kept)
+    if len(terms) == 1:
+        ((mono, coeff),) = terms.items()
+        return SymbolicDim(terms) if mono and coeff else coeff
+    if not any(c and m for m, c in terms.items()):
+        return terms.get((), 0)
+    return SymbolicDim(terms)
 
 
 def _exact_quotient(a: SymbolicDim, b: Dim) -> Dim | None:
@@ -278,17 +300,21 @@ def with_atoms(dim: Dim, value: Callable[[Atom], Dim]) -> Dim:
     for mono, coeff in dim.terms:
         term: Dim = coeff
         for atom in mono:
-            term = term * value(atom)
+            term = value(atom) if isinstance(term, int) and term == 1 else term * value(atom)
         total = total + term
     return total
 
 
 def substitute(dim: Dim, env: Mapping[str, Any]) -> Dim:
     """`dim` with symbols replaced by the ints or dims that `env` gives."""
+    if isinstance(dim, int):
+        return dim
+    if not dim.has_compounds and not any(name in env for name in dim.symbols()):
+        return dim
 
     def value(atom: Atom) -> Any:
         if isinstance(atom, str):
-            return env.get(atom, SymbolicDim.symbol(atom))
+            return env[atom] if atom in env else SymbolicDim.symbol(atom)
         op, a, b = atom
         a, b = substitute(a, env), substitute(b, env)
         return _OPERATIONS[op](a, b) if op in ("floordiv", "mod") else compound(op, a, b)

@@ -22,7 +22,6 @@ from treadle.core.shapes import (
     Dim,
     SymbolicDim,
     TensorShape,
-    dim_symbols,
     fresh_symbol,
 )
 from treadle.core.trace_types import TypeSpec
@@ -62,7 +61,12 @@ class Spec(TypeSpec):
         return ANY in self.dims or not self.has_rank
 
     def symbols(self) -> frozenset[str]:
-        return frozenset().union(*(dim_symbols(d) for d in self.dims))
+        """The names of the symbols in the dims."""
+        found: frozenset[str] = frozenset()
+        for dim in self.dims:
+            if isinstance(dim, SymbolicDim):
+                found = found | dim.symbols() if found else dim.symbols()
+        return found
 
     def with_dims(self, dims: Iterable[Dim]) -> Any:
         """The same kind of spec with other dims."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
+from treadle.ops.registry import Op
 
 
 class Pass(NamedTuple):
@@ -22,12 +23,15 @@ class Pass(NamedTuple):
         run: rewrites a graph in place; whether it changed anything.
         reason: what it does, and why it stands where it stands in the pipeline.
         last: it runs once, after all rounds of the others.
+        rewrites: it leaves graphs alone that have none of these ops, and is not run on them; empty:
+            it may change any graph.
     """
 
     name: str
     run: Callable[[Graph], bool]
     reason: str
     last: bool = False
+    rewrites: tuple[Op, ...] = ()
 
 
 class Report(NamedTuple):
@@ -52,6 +56,8 @@ class Runs:
 
     Attributes:
         reports: of those so far.
+        nodes: how many the graph has now, inner regions included.
+        ops: those that it has.
     """
 
     def __init__(
@@ -60,22 +66,30 @@ class Runs:
         self.graph, self.dump = graph, dump
         self.check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0", "bounds")
         self.reports: list[Report] = []
-        self.nodes = count_nodes(graph)
+        self._look()
         self._verify(made_by)
 
     def run(self, item: Pass, number: int) -> bool:
         """Run a pass in a round; whether it changed anything."""
         graph, before = self.graph, self.nodes
+        if item.rewrites and self.ops.isdisjoint(item.rewrites):
+            self.reports.append(Report(item.name, number, False, before, before, 0.0))
+            return False
         start = time.perf_counter()
         changed = item.run(graph)
         seconds = time.perf_counter() - start
         self._verify(f"pass {item.name!r}")
         if changed:
-            self.nodes = count_nodes(graph)
+            self._look()
             if self.dump is not None:
                 self.dump(f"{item.name} (round {number + 1})", graph)
         self.reports.append(Report(item.name, number, changed, before, self.nodes, seconds))
         return changed
+
+    def _look(self) -> None:
+        """Find out what nodes the graph has now."""
+        ops = [node.op for node in self.graph.walk()]
+        self.nodes, self.ops = len(ops), frozenset(ops)
 
     def _verify(self, where: str) -> None:
         if self.check:

@@ -179,14 +179,20 @@ def map_attr(attr: Any, fn: Callable[[Dim], Dim]) -> Any:
 def attr_symbols(attrs: Mapping[str, Any]) -> set[str]:
     """The symbols that attributes mention."""
     found: set[str] = set()
-
-    def note(dim: Dim) -> Dim:
-        found.update(dim_symbols(dim))
-        return dim
-
     for attr in attrs.values():
-        map_attr(attr, note)
+        _note_symbols(attr, found)
     return found
+
+
+def _note_symbols(attr: Any, found: set[str]) -> None:
+    if isinstance(attr, SymbolicDim | Spec):
+        found |= attr.symbols()
+    elif type(attr) in (tuple, list):
+        for part in attr:
+            _note_symbols(part, found)
+    elif isinstance(attr, dict):
+        for part in attr.values():
+            _note_symbols(part, found)
 
 
 def symbol_tellers(

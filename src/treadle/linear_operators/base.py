@@ -15,6 +15,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, broadcast
 from treadle.core.tensor import Tensor
 from treadle.core.trace_types import TypeSpec
+from treadle.linear_operators.batches import batch_part
 from treadle.ops import asserts
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
@@ -56,6 +57,8 @@ class LinearOperator:
     # The attributes with tensors, variables or operators, and those that are part of its type.
     parts: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[tuple[str, ...]] = ()
+    # How many axes of each of these tensors are one matrix's; operators count for themselves.
+    event_axes: ClassVar[tuple[int, ...]] = ()
     # The classes of what operators make: "product", "adjoint", "inverse", "triangle".
     made: ClassVar[dict[str, Callable[..., LinearOperator]]] = {}
 
@@ -181,6 +184,17 @@ class LinearOperator:
             return self._turned(adjoint)._times(x._turned(adjoint_arg))
         operand = self._operand(x, adjoint, -1 if adjoint_arg else -2)
         return self._matmul(operand, adjoint, adjoint_arg)
+
+    def __getitem__(self, index: Any) -> Any:
+        """The operator of some matrices of the batch: numbers, slices, None and an ellipsis are for
+        the axes of `batch_shape`.
+
+        Raises:
+            TypeError: the class does not say how its tensors are batches.
+        """
+        if len(self.event_axes) != len(self.parts) or not (self.parts or self.settings):
+            raise TypeError(self._text("parts of batches are not known for this class"))
+        return batch_part(self, index)
 
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other)

@@ -32,6 +32,7 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
     """
 
     parts = ("operators",)
+    event_axes = (0,)
 
     def __init__(
         self, operators: Sequence[Sequence[LinearOperator]], is_non_singular: bool | None = None,

@@ -36,6 +36,11 @@ class _Circulant(LinearOperator):
     parts, settings = ("_held",), ()
     depth = 1
 
+    @property
+    def event_axes(self) -> tuple[int, ...]:  # type: ignore[override]
+        """See `LinearOperator`."""
+        return (self.depth,)
+
     def __init__(
         self, spectrum: Any, input_output_dtype: Any = dtypes.complex64,
         is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,

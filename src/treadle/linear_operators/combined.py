@@ -34,6 +34,7 @@ class LinearOperatorAdjoint(LinearOperator):
     """
 
     parts = ("operator",)
+    event_axes = (0,)
 
     def __init__(
         self, operator: LinearOperator, is_non_singular: bool | None = None,
@@ -86,6 +87,7 @@ class LinearOperatorInversion(LinearOperator):
     """
 
     parts = ("operator",)
+    event_axes = (0,)
 
     def __init__(
         self, operator: LinearOperator, is_non_singular: bool | None = None,
@@ -136,6 +138,7 @@ class LinearOperatorComposition(LinearOperator):
     """
 
     parts = ("operators",)
+    event_axes = (0,)
 
     def __init__(
         self, operators: Sequence[LinearOperator], is_non_singular: bool | None = None,
@@ -208,6 +211,7 @@ class _OneByOne(LinearOperator):
     """
 
     parts = ("operators",)
+    event_axes = (0,)
     joint = ""
 
     def __init__(
@@ -446,6 +450,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     """
 
     parts = ("base_operator", "_u", "_diag", "_v")
+    event_axes = (0, 2, 1, 2)
 
     def __init__(
         self, base_operator: LinearOperator, u: Any, diag_update: Any = None, v: Any = None,

@@ -43,6 +43,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     """
 
     parts = ("_held",)
+    event_axes = (2,)
 
     def __init__(
         self, matrix: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -153,6 +154,7 @@ class LinearOperatorDiag(_Diagonal):
     """
 
     parts = ("_held",)
+    event_axes = (1,)
 
     def __init__(
         self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -196,6 +198,7 @@ class LinearOperatorScaledIdentity(_Diagonal):
     """
 
     parts, settings = ("_held",), ("_rows",)
+    event_axes = (0,)
 
     def __init__(
         self, num_rows: Any, multiplier: Any, is_non_singular: bool | None = None,
@@ -274,6 +277,11 @@ class LinearOperatorIdentity(_Diagonal):
     def _multiplier(self) -> Tensor:
         return ones(self._batch, self.dtype)
 
+    def with_batch(self, dims: tuple[Dim, ...]) -> LinearOperatorIdentity:
+        """As many of them."""
+        self._batch = dims
+        return self
+
     def _times(self, other: LinearOperator) -> LinearOperator:
         return super()._times(other) if self._batch else other
 
@@ -322,6 +330,11 @@ class LinearOperatorZeros(LinearOperator):
     def _shape(self) -> Any:
         return self._dims
 
+    def with_batch(self, dims: tuple[Dim, ...]) -> LinearOperatorZeros:
+        """As many of them."""
+        self._dims = (*dims, *self._dims[-2:])
+        return self
+
     def _to_dense(self) -> Tensor:
         return zeros(self._dims, self.dtype)
 
@@ -341,6 +354,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """
 
     parts = ("_held",)
+    event_axes = (2,)
 
     def __init__(
         self, tril: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -405,6 +419,11 @@ class LinearOperatorTridiag(LinearOperator):
     """
 
     parts, settings = ("_held",), ("_format",)
+
+    @property
+    def event_axes(self) -> tuple[int, ...]:  # type: ignore[override]
+        """See `LinearOperator`."""
+        return (1 if self._format == "sequence" else 2,)
 
     def __init__(
         self, diagonals: Any, diagonals_format: str = "compact",
@@ -473,6 +492,7 @@ class LinearOperatorToeplitz(LinearOperator):
     """
 
     parts = ("_column", "_row")
+    event_axes = (1, 1)
 
     def __init__(
         self, col: Any, row: Any, is_non_singular: bool | None = None,

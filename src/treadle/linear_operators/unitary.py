@@ -58,6 +58,7 @@ class LinearOperatorHouseholder(_Unitary):
     """
 
     parts = ("_held",)
+    event_axes = (1,)
 
     def __init__(
         self, reflection_axis: Any, is_non_singular: bool | None = None,
@@ -124,6 +125,7 @@ class LinearOperatorPermutation(_Unitary):
     """
 
     parts = ("_held",)
+    event_axes = (1,)
 
     def __init__(
         self, perm: Any, dtype: Any = dtypes.float32, is_non_singular: bool | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
-from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.conversion import convert_to_tensor, has_dtype, is_converted_by_user
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.numbers.python_numbers import SymbolicNumber
 from treadle.ops.shaping.joining import stack
@@ -33,15 +33,19 @@ def as_array(value: Any) -> Tensor:
         return convert_to_tensor(value)
     if type(value) is SymbolicNumber:
         return value.tensor()
-    if isinstance(value, list | tuple) and _holds_tensor(value):
+    if isinstance(value, list | tuple) and holds_tensor(value):
         return stack(promoted([as_array(v) for v in value]))
+    if is_converted_by_user(value):
+        return convert_to_tensor(value)
     return convert_to_tensor(np.asarray(value))
 
 
-def _holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any) -> bool:
+    """Whether NumPy would make an array of objects of a value: it is a tensor, a number of the run
+    or an object that a program's function converts, or a list that holds such."""
     if isinstance(value, list | tuple):
-        return any(_holds_tensor(v) for v in value)
-    return has_dtype(value) or type(value) is SymbolicNumber
+        return any(holds_tensor(v) for v in value)
+    return has_dtype(value) or type(value) is SymbolicNumber or is_converted_by_user(value)
 
 
 def numpy_dtype(value: Any) -> Any:

@@ -126,10 +126,10 @@ def install() -> None:
 def _of_value(name: str, method: Any) -> Any:
     """The method, or property, of a variable's value."""
     if isinstance(method, property):
-        return property(lambda self: getattr(self.read_value(), name), doc=method.__doc__)
+        return property(lambda self: getattr(self._operand(), name), doc=method.__doc__)
 
     @functools.wraps(method)
     def of_value(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return method(self.read_value(), *args, **kwargs)
+        return method(self._operand(), *args, **kwargs)
 
     return of_value

@@ -281,7 +281,7 @@ def _iter(self: Any) -> Iterator[Tensor]:
 
 
 def _iter_variable(self: Variable) -> Iterator[Tensor]:
-    return _elements(self.read_value(), sys._getframe(1))
+    return _elements(self._operand(), sys._getframe(1))
 
 
 def _elements(self: Any, frame: FrameType) -> Iterator[Tensor]:
@@ -364,7 +364,7 @@ def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
     """A Variable's operators work on its value."""
 
     def operator(self: Variable, *args: Any) -> Any:
-        return method(self.read_value(), *args)
+        return method(self._operand(), *args)
 
     return operator
 
@@ -379,7 +379,7 @@ def _of_variable(name: str, method: Operator) -> Operator:
     def operator(self: Variable, other: Any) -> Any:
         if hasattr(type(other), reflected) and _wants_it(other):
             return getattr(other, reflected)(self)
-        value = self.read_value()
+        value = self._operand()
         if self.path is not None and (others or _differs(value, other)):
             return Variable._promoted.get(name, method)(value, other)
         return method(value, other)

@@ -49,6 +49,39 @@ from treadle.ops.sizes import Pairs
 from treadle.ops.variable_creation import Created
 
 
+def _keep(variable: Variable, **values: Any) -> None:
+    """Put values into the variable's own slots, also where a class that users derive from it has
+    properties of these names."""
+    for name, value in values.items():
+        vars(Variable)[name].__set__(variable, value)
+
+
+# What a variable was told about itself when it was made.
+_SAID = ("name", "path", "trainable", "constraint", "synchronization", "aggregation")
+
+
+def _kept(variable: Variable, name: str) -> Any:
+    """What the variable's own slot has, or what one that only stands for another asks that for."""
+    try:
+        return vars(Variable)[name].__get__(variable)
+    except AttributeError:
+        return getattr(variable, name)
+
+
+# Methods by which classes of programs say what their variables are to operations: the first that
+# one defines counts.
+_READINGS = ("_dense_var_to_tensor", "value")
+
+
+def _owner(kind: type, name: str) -> type | None:
+    """The class that `kind` has an attribute from."""
+    return next((c for c in kind.__mro__ if name in vars(c)), None)
+
+
+def _of_program(kind: type | None) -> bool:
+    return kind is not None and not kind.__module__.startswith("treadle.")
+
+
 def _member(kind: type[enum.Enum], value: Any) -> Any:
     if not isinstance(value, kind):
         names = ", ".join(f"{kind.__name__}.{m.name}" for m in kind)
@@ -225,7 +258,7 @@ class _Value:
         if variable is None:
             return kind.read_value
         is_method = variable.path is None or generation.is_2
-        return variable.read_value if is_method else variable.read_value()
+        return variable._stored if is_method else variable._stored()
 
 
 @register_leaf
@@ -258,6 +291,12 @@ class Variable(metaclass=Created):
     )  # fmt: skip
 
     spec: ResourceSpec
+    name: str
+    path: str | None
+    trainable: bool
+    constraint: Callable[[Tensor], Tensor] | None
+    synchronization: VariableSynchronization
+    aggregation: VariableAggregation
 
     __array_priority__ = 100
     # In a class itself: its objects are read and assigned as those of `Variable`, so that a
@@ -288,15 +327,20 @@ class Variable(metaclass=Created):
     ) -> None:
         self._stands_for: weakref.ref[Variable] | None = None
         self.told_apart = False
+        _keep(self, path=None)
         recorder: Any = context.recorder
         if initial_value is None:
-            raise ValueError(f"A Variable needs an initial_value{at(user_origin())}")
+            # A class of a program that is a variable by name only expects TensorFlow's answer.
+            kind = NotImplementedError if self._is_of_program() else ValueError
+            raise kind(f"A Variable needs an initial_value{at(user_origin())}")
         if not isinstance(name, str | None):
             raise ValueError(f"A Variable's name must be a string, not {name!r}")
         if constraint is not None and not callable(constraint):
             raise ValueError(f"The `constraint` argument must be a callable, not {constraint!r}")
-        self.synchronization = _member(VariableSynchronization, synchronization)
-        self.aggregation = _member(VariableAggregation, aggregation)
+        _keep(
+            self, synchronization=_member(VariableSynchronization, synchronization),
+            aggregation=_member(VariableAggregation, aggregation),
+        )  # fmt: skip
         if recorder is not None:
             refuse("it creates a variable")
             recorder.variable_created()
@@ -325,10 +369,42 @@ class Variable(metaclass=Created):
         if trainable is None:
             read = synchronization is VariableSynchronization.ON_READ
             trainable = value.dtype.is_differentiable and not read
-        self.trainable = trainable
-        self.name = f"{naming.scope}{name or 'Variable'}:0"
-        self.path: str | None = None
-        self.constraint = constraint
+        scoped = f"{naming.scope}{name or 'Variable'}:0"
+        _keep(self, trainable=trainable, name=scoped, constraint=constraint)
+
+    # The method that gives what operations on a variable compute with, where a class that a
+    # program derived defines one; None where this is the value.
+    _read_by: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = (c for c in cls.__mro__ if "read_value" in vars(c) and not _of_program(c))
+        cls._stored = vars(next(own))["read_value"]
+        owners = {name: _owner(cls, name) for name in _READINGS}
+        cls._read_by = next((name for name, owner in owners.items() if _of_program(owner)), None)
+
+    @classmethod
+    def _is_of_program(cls) -> bool:
+        """Whether it is a class that a program derived."""
+        return _of_program(cls)
+
+    def _operand(self, dtype: DType | None = None) -> Tensor:
+        """What an operation on the variable computes with: its value, or what a class that a
+        program derived says that this is, as in TensorFlow."""
+        found: Any
+        if self._read_by is None:
+            value: Tensor = self._stored()
+            return value
+        if self._read_by == "value":
+            found = self.value  # a property, or a method
+            return convert_to_tensor(found() if callable(found) else found)
+        found = getattr(self, self._read_by)(dtype=dtype)
+        if found is NotImplemented:
+            raise ValueError(
+                f"{type(self).__name__}.{self._read_by} makes no tensor of dtype={dtype!r}"
+                f"{at(user_origin())}"
+            )
+        return convert_to_tensor(found)
 
     @property
     def dtype(self) -> DType:
@@ -370,6 +446,9 @@ class Variable(metaclass=Created):
         """The current value as a tensor, which later assignments do not change."""
         return _read(self)
 
+    # `read_value` as treadle's own classes have it: `value` is this, whatever a program's class
+    # says that reading is.
+    _stored: ClassVar[Any] = read_value
     value: Any = _Value()
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
@@ -382,7 +461,7 @@ class Variable(metaclass=Created):
 
     def __getitem__(self, key: Any) -> Tensor:
         """A part of the current value, to which values may be assigned: ``v[1:3].assign(x)``."""
-        part = getitem(self.read_value(), key)
+        part = getitem(self._operand(), key)
         variable_parts.remember(part, self, key)
         return part
 
@@ -409,6 +488,8 @@ class Variable(metaclass=Created):
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
+        if type(self).read_value is not type(self)._stored:  # a program's class says what it reads
+            return self.read_value().numpy()
         buffer, cell = self._shared_buffer(_COPIED), self._cell
         try:
             array = self.spec.device.storage.to_host(buffer, own=True)
@@ -731,12 +812,14 @@ class Variable(metaclass=Created):
             time.sleep(_LONGEST_WAIT)
 
     def stand_in(self) -> Variable:
-        """What a trace passes on in place of a variable argument: like it, but not it."""
-        copy = object.__new__(Variable)
-        copy.spec, copy.trainable = self.spec, self.trainable
+        """What a trace passes on in place of a variable argument: like it, but not it. It is of the
+        same class where a program derived that, with what it has set on it."""
+        copy: Variable = object.__new__(type(self) if self._is_of_program() else Variable)
+        if self._is_of_program():
+            vars(copy).update(vars(self))
+        copy.spec = self.spec
         copy._use(self._shared_buffer())
-        copy.name, copy.path, copy.constraint = self.name, self.path, self.constraint
-        copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
+        _keep(copy, **{name: _kept(self, name) for name in _SAID})
         copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
 
@@ -748,10 +831,9 @@ class Variable(metaclass=Created):
         """A variable of a class like this one, with its value now, on a device."""
         copy = object.__new__(kind)
         value = moved(from_buffer(self._shared_buffer(), self.spec.device), device)
-        copy.spec, copy.trainable, copy.name = self.spec.on(device), self.trainable, self.name
+        copy.spec = self.spec.on(device)
         copy._use(value._buffer)
-        copy.path, copy.constraint = self.path, self.constraint
-        copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
+        _keep(copy, **{name: _kept(self, name) for name in _SAID})
         copy._stands_for, copy.told_apart = None, False
         return copy
 
@@ -857,7 +939,7 @@ def _read(variable: Variable) -> Tensor:
 
 
 def _convert(variable: Variable, dtype: DType | None) -> Tensor:
-    return variable.read_value()
+    return variable._operand(dtype)
 
 
 register_converter(Variable, _convert)

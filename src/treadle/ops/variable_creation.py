@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,14 @@ from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import during
 
 
-class Created(type):
+class Created(ABCMeta):
     """The class of `Variable`, whose calls go through the creators of `variable_creator_scope`.
-    Those of classes that users derive from it do not, as in TensorFlow."""
+    Those of classes that users derive from it do not, as in TensorFlow. It is an `ABCMeta`, also
+    as there, so that classes may derive from `Variable` and from abstract classes."""
+
+    # No class is registered as a variable's: `isinstance` is as fast as for other classes.
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         creators = naming.creators

@@ -29,6 +29,7 @@ from treadle.ops.shaping.creation import fill
 from treadle.ops.shaping.joining import concat, stack
 from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import broadcast_to, reshape
+from treadle.ops.shaping.static_values import get_static_value
 from treadle.ops.statistics.sequences import sequence_mask
 from treadle.ops.type_specs import type_spec_from_value
 from treadle.ragged import partitions
@@ -174,7 +175,8 @@ class RaggedTensor(CompositeTensor):
         if validate:
             require(rows * length == count, "from_uniform_row_length: the number of values is not "
                     "nrows * uniform_row_length")  # fmt: skip
-        static = None if length.is_symbolic else int(length)
+        known = get_static_value(length)
+        static = None if known is None else int(known)
         return cls(values, range_(rows + 1) * length, static)
 
     @classmethod
@@ -838,9 +840,8 @@ class RaggedTensorSpec(CompositeTensorSpec):
     def batched(self, size: int | None) -> RaggedTensorSpec:
         """The type of a batch: ragged along the first axis of the values."""
         splits = TensorSpec([None if size is None else size + 1], self.offsets)
-        if self.row_splits is None:
-            return RaggedTensorSpec.of([_opened(self.values), splits], None)
-        return RaggedTensorSpec.of([_opened(self), splits], None)
+        values, shape = self.values if self.row_splits is None else self, self.shape
+        return RaggedTensorSpec.of([_opened(values), splits], shape[0] if shape.rank else None)
 
     def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         """A batch of values."""
@@ -852,7 +853,7 @@ class RaggedTensorSpec(CompositeTensorSpec):
 
     def unbatched(self) -> RaggedTensorSpec:
         """The type of the rows."""
-        inner = _opened(self.values)
+        inner = _opened(self.values, self.uniform)
         return (
             inner
             if isinstance(inner, RaggedTensorSpec)
@@ -911,13 +912,14 @@ def _with_uniform(ragged: Any, sizes: Sequence[Any]) -> Any:
     return RaggedTensor(_with_uniform(ragged._values, more), ragged._row_splits, size)
 
 
-def _opened(spec: Any) -> Any:
-    """The type of any number of rows of values."""
+def _opened(spec: Any, rows: int | None = None) -> Any:
+    """The type of so many rows of values; of any number where `rows` is None."""
     if not isinstance(spec, RaggedTensorSpec):
         if not spec.has_rank:
             return TensorSpec(None, spec.dtype).on(spec.device)
-        return spec.with_dims([ANY, *spec.dims[1:]])
-    splits = TensorSpec([None], spec.offsets).on(spec.row_splits.device)
+        return spec.with_dims([ANY if rows is None else rows, *spec.dims[1:]])
+    count = None if rows is None else rows + 1
+    splits = TensorSpec([count], spec.offsets).on(spec.row_splits.device)
     return RaggedTensorSpec.of([_opened(spec.values), splits], spec.uniform)
 
 
@@ -952,9 +954,11 @@ def _of_parts(like: Any, parts: list[Any]) -> Any:
     """Of other parts, which may be specs or whatever stands for tensors.
 
     That rows are of one length is no part of the type, so that a trace serves all lengths: only a
-    spec that the user wrote hands it on.
+    spec that the user wrote hands it on, and the result of a function, whose trace knows it.
     """
     uniform = like.uniform if isinstance(like, RaggedTensorSpec) else None
+    if uniform is None and any(getattr(p, "is_result", False) for p in (*parts, *_parts(like))):
+        uniform = like._uniform if isinstance(like, RaggedTensor) else None
     if len(parts) == 1:  # rows of a ragged tensor are tensors
         is_spec = isinstance(parts[0], Spec | TypeSpec)
         return RaggedTensorSpec.of_rows(parts[0], like.offsets) if is_spec else parts[0]

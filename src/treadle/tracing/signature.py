@@ -57,6 +57,7 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
             None if value.spec.has_rank else value.traced_rank,
             value.trainable,
             aliases.setdefault(id(value), len(aliases)),
+            ObjectKey(value, by_identity=True) if value._is_of_program() else None,
         )
     if is_trace_type(value):
         return "trace type", value

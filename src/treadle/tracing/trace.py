@@ -79,6 +79,7 @@ class _Result:
     """Stands for result number `index` in a trace's structure; None results have no number."""
 
     __slots__ = ("index",)
+    is_result = True  # what structures around it know holds for every run
 
     def __init__(self, index: int) -> None:
         self.index = index

@@ -107,3 +107,38 @@ def shapes_of_functions(tf):
         return tf.shape(x)
 
     return repr(shape(rows(tf))), repr(shape(tf.ragged.constant([[1.0, 2.0]])))
+
+
+@program
+def static_sizes_of_results(tf):
+    """What a trace knows of rows of one length is known of the result of its function."""
+
+    @tf.function
+    def made(x):
+        return (
+            tf.RaggedTensor.from_uniform_row_length(x, 3),
+            tf.RaggedTensor.from_tensor(tf.reshape(x, [2, 2, 3]), ragged_rank=2),
+            tf.RaggedTensor.from_row_splits(x, [0, 3, 12]),
+            tf.RaggedTensor.from_uniform_row_length(
+                tf.RaggedTensor.from_row_splits(x, [0, 3, 12]), 2
+            ),
+        )
+
+    return [r.shape.as_list() for r in made(tf.range(12))]
+
+
+@program
+def static_sizes_of_batches(tf):
+    uniform = tf.RaggedTensor.from_uniform_row_length(tf.ragged.range([1, 2, 3, 4]), 2)
+    data = tf.data.Dataset
+    pipelines = [
+        data.from_tensor_slices(uniform),
+        data.from_tensor_slices(uniform).batch(2),
+        data.from_tensor_slices(tf.RaggedTensor.from_uniform_row_length(tf.range(12), 3)),
+        data.range(4).map(lambda i: tf.ones([4, i, 3])).ragged_batch(2),
+        data.range(4).map(lambda i: tf.ones([i, 3])).ragged_batch(2),
+        data.range(4).map(lambda i: tf.ones([0, i])).ragged_batch(2),
+    ]
+    return [
+        (p.element_spec.shape.as_list(), [x.shape.as_list() for x in p], list(p)) for p in pipelines
+    ]

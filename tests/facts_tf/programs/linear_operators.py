@@ -20,9 +20,7 @@ def made(tf):
     triangle = op.LinearOperatorLowerTriangular(A[0])
     return {
         "full": full,
-        "definite": op.LinearOperatorFullMatrix(
-            A, is_self_adjoint=True, is_positive_definite=True
-        ),
+        "definite": op.LinearOperatorFullMatrix(A, is_self_adjoint=True, is_positive_definite=True),
         "diagonal": diagonal,
         "batch of diagonals": op.LinearOperatorDiag(A[:, 0, :] + 3.0, is_positive_definite=True),
         "identity": op.LinearOperatorIdentity(3, dtype=tf.float64),
@@ -379,3 +377,46 @@ def refusals_of_new_operators(tf):
         raised(linalg.LinearOperatorBlockLowerTriangular, [[diagonal, diagonal]]),
         raised(linalg.LinearOperatorBlockLowerTriangular, []),
     ]
+
+
+@program
+def parts_of_batches(tf):
+    many = np.arange(24.0).reshape(4, 3, 2) + 1.0
+    linalg = tf.linalg
+    diagonal, dense = linalg.LinearOperatorDiag(many), linalg.LinearOperatorFullMatrix(np.eye(2))
+    operators = [
+        diagonal,
+        linalg.LinearOperatorFullMatrix(many[..., None] + many[..., None, :]),
+        linalg.LinearOperatorScaledIdentity(2, many[..., 0]),
+        linalg.LinearOperatorIdentity(2, batch_shape=[4, 3]),
+        linalg.LinearOperatorZeros(2, 2, batch_shape=[4, 3]),
+        linalg.LinearOperatorTridiag([many, many + 1, many + 2], "sequence"),
+        linalg.LinearOperatorTridiag(many[..., None, :] * np.ones([3, 1])),
+        linalg.LinearOperatorCirculant(many.astype(np.complex64)),
+        linalg.LinearOperatorHouseholder(many),
+        linalg.LinearOperatorToeplitz(many, np.array([1.0, 2.0])),
+        linalg.LinearOperatorComposition(
+            [diagonal, linalg.LinearOperatorFullMatrix(np.ones([4, 1, 2, 2]))]
+        ),
+        linalg.LinearOperatorKronecker([diagonal, dense]),
+        linalg.LinearOperatorBlockDiag([dense, diagonal]),
+        linalg.LinearOperatorInversion(linalg.LinearOperatorDiag(many, is_non_singular=True)),
+        linalg.LinearOperatorLowRankUpdate(diagonal, np.ones([4, 3, 2, 1]), v=np.ones([2, 1])),
+    ]
+
+    def part(operator, key):
+        found = operator[key]
+        return type(found).__name__, found.batch_shape, tf.reduce_sum(found.to_dense(), [-1, -2])
+
+    everything = slice(None)
+    keys = [
+        1,
+        slice(1, 3),
+        (slice(None, None, 2), -1),
+        (..., 0),
+        None,
+        (everything, None),
+        (0, 0, 0),
+        9,
+    ]
+    return [[outcome(part, operator, key) for key in keys] for operator in operators]

@@ -285,3 +285,19 @@ def gradients(tf):
 
     x = tf.constant(3.0)
     return f(x, tf.constant(["double"])), f(x, tf.constant(["other"]))
+
+
+@program
+def scattered_strings(tf):
+    def scattered(positions, words):
+        return tf.scatter_nd(positions, words, [4])
+
+    positions, words = tf.constant([[1], [3], [1]]), tf.constant(["p", "q", "r"])
+    rows = tf.constant([["p", "q"], ["r", "s"]])
+    return (
+        scattered(positions, words),
+        tf.function(scattered)(positions, words),
+        tf.scatter_nd([[1], [0]], rows, [3, 2]),
+        tf.scatter_nd([[0, 1], [2, 0], [0, 1]], words, [3, 2]),
+        outcome(tf.scatter_nd, [[7]], ["p"], [3]),
+    )

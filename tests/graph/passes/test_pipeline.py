@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from tests.graph.passes.helpers import graph_of
 from tests.graph.random_graphs import RandomGraph
 from treadle.graph.ir import Graph
-from treadle.graph.passes import PIPELINE, disabled, loops, optimize
+from treadle.graph.passes import PIPELINE, disabled, optimize
+from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.bisect import find_culprit
+from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.pipeline import Pass, count_nodes
 from treadle.graph.rewrite import clone_graph
 from treadle.graph.verifier import GraphError
 from treadle.ops.control.control_flow import WHILE
+from treadle.ops.elementwise.arithmetic import MULTIPLY
 from treadle.ops.registry import OPS
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
@@ -107,23 +111,48 @@ def test_passes_build_on_each_other_until_nothing_changes() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_pass_that_tells_of_no_change_makes_none(seed: int) -> None:
     graph = clone_graph(RandomGraph(seed).graph)
+    before = str(graph)
     for item in PIPELINE + PIPELINE:
-        before = str(graph)
-        assert item.run(graph) or str(graph) == before, item.name
+        changed, after = item.run(graph), str(graph)
+        assert changed or after == before, item.name
+        before = after
 
 
-def test_passes_over_loops_leave_other_graphs_alone() -> None:
-    """They are not even asked there."""
-    over_loops = [name for name in vars(loops) if any(p.run.__name__ == name for p in PIPELINE)]
-    others = 0
-    for seed in range(120):
+def test_passes_leave_graphs_alone_that_have_none_of_their_ops() -> None:
+    """They are not even run there."""
+    left: Counter[str] = Counter()
+    for seed in range(80):
         graph = clone_graph(RandomGraph(seed, size=8).graph)
-        if any(node.op is WHILE for node in graph.walk()):
-            continue
-        others, before = others + 1, str(graph)
-        for name in over_loops:
-            assert not getattr(loops, name)(graph) and str(graph) == before, name
-    assert others > 10 and len(over_loops) == 8
+        ops, before = {node.op for node in graph.walk()}, str(graph)
+        for item in PIPELINE:
+            if item.rewrites and ops.isdisjoint(item.rewrites):
+                assert not item.run(graph), item.name
+                left[item.name] += 1
+        assert str(graph) == before
+    assert left.keys() == {item.name for item in PIPELINE if item.rewrites}
+    assert min(left.values()) > 3
+    assert sum(item.rewrites == (WHILE,) for item in PIPELINE) == 8
+
+
+def test_a_pass_is_not_run_where_the_graph_has_none_of_its_ops() -> None:
+    """Also where one before it has taken the last of them away."""
+    ran: list[str] = []
+
+    def look(graph: Graph) -> bool:
+        ran.append("look")
+        return False
+
+    def drop_products(graph: Graph) -> bool:
+        ran.append("drop")
+        return simplify_algebra(graph) and eliminate_dead_code(graph)
+
+    loops = Pass("loops", look, "a test", rewrites=(WHILE,))
+    products = Pass("products", look, "a test", rewrites=(MULTIPLY,))
+    reports = optimize(graph_of(TEXT), (loops, products, Pass("drop", drop_products, "a test")))
+    assert ran == ["look", "drop", "drop"]
+    assert [(r.name, r.nodes_after) for r in reports] == [
+        ("loops", 5), ("products", 5), ("drop", 3), ("loops", 3), ("products", 3), ("drop", 3)
+    ]  # fmt: skip
 
 
 def test_passes_over_loops_are_imported_for_loops_only() -> None:

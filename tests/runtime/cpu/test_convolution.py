@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import treadle as td
 from tests.runtime.cpu.test_library import check, convolution_nodes
+from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.convolution import edges, tiling
-from treadle.runtime.cpu.target import baseline, host, using
+from treadle.runtime.cpu.target import baseline, host, named, using
 from treadle.runtime.tuning import Cache
 
 extents = st.integers(1, 20)
@@ -147,3 +148,22 @@ def test_nothing_is_left_to_python(groups: int, dtype: str) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=(1.01 * step + 1e-5) * np.abs(b).max())
     counters = compiled.get_concrete_function(x, filters).executable.counters
     assert counters["callbacks"] == 0
+
+
+def test_filters_are_copied_where_many_pixels_use_them() -> None:
+    """The rule's choice: rows of filters that are far apart share sets of the caches, and pages."""
+
+    def pack(x: tuple, filters: tuple, name: str = "avx2", op: str = tiling.FORWARD) -> int:
+        with using(named(name), run=False):
+            attrs = {"strides": (2, 2), "padding": "SAME", "dilations": (1, 1)}
+            y = (x[0], -(-x[1] // 2), -(-x[2] // 2), filters[3])
+            g = tiling.Geometry.of("float", x, filters, y, attrs)
+            return tiling.rule(op, g, named(name)).pack
+
+    assert pack((32, 28, 28, 64), (3, 3, 64, 128)) == 1
+    assert pack((1, 14, 14, 256), (3, 3, 256, 512)) == 1
+    assert pack((SymbolicDim.symbol("n"), 28, 28, 64), (3, 3, 64, 128)) == 1
+    assert pack((1, 7, 7, 512), (3, 3, 512, 512)) == 0  # 16 pixels
+    assert pack((32, 28, 28, 64), (3, 3, 64, 16)) == 0  # a single panel
+    assert pack((32, 28, 28, 64), (3, 3, 32, 128)) == 0  # two groups
+    assert pack((32, 28, 28, 64), (3, 3, 64, 128), op=tiling.TO_INPUT) == 0

@@ -201,6 +201,22 @@ def test_a_failure_ends_the_work_alone():
     assert not learner._thread.is_alive()
 
 
+@pytest.mark.skipif(not hasattr(os, "getpriority"), reason="the system has no priorities")
+def test_the_thread_has_the_priority_of_the_others():
+    """Where other processes keep all processors busy, a thread of low priority that holds the GIL
+    is put off for seconds, and with it every thread that waits for the GIL."""
+    found = []
+
+    def work():
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        yield True
+
+    learner = Learner(work, Budget(1e9))
+    learner.begin()
+    learner._thread.join(60)
+    assert found == [os.getpriority(os.PRIO_PROCESS, threading.get_native_id())]
+
+
 def test_work_is_done_once_and_ends_with_the_process():
     begun, there = [], threading.Event()
 

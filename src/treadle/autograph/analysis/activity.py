@@ -210,7 +210,8 @@ class _Visitor:
         self.found.writes[node.name] = None
 
     def _capture(self, node: Node) -> None:
-        names = dict.fromkeys(sorted(free_names(node)))
+        itself = {getattr(node, "name", None)}  # it is bound before a recursive call
+        names = dict.fromkeys(sorted(free_names(node) - itself))
         self.found.reads.update(names)
         self.found.captured.update(names)
 

@@ -27,6 +27,7 @@ afterwards or in the next iteration. All others are reached through the enclosin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import gast
@@ -54,13 +55,15 @@ class Functional:
         entry: variables that must be marked undefined where the function begins.
     """
 
-    def __init__(self, live: Liveness, defined: Definedness, names: Names, outer: Outer) -> None:
+    def __init__(
+        self, live: Liveness, defined: Definedness, names: Names, outer: Outer, unset: Iterable[str]
+    ) -> None:
         self.outer = outer
         self.live = live
         self.defined = defined
         self.names = names
-        self.managed: set[str] = set()
-        self.entry: dict[str, None] = {}
+        self.managed = set(unset)
+        self.entry = dict.fromkeys(unset)
         self.carried: list[list[str]] = []  # the state of the loops around
 
     def block(self, body: list[Any]) -> list[Any]:
@@ -257,7 +260,8 @@ class _Loop:
         inside = activity([node.target, *node.body] if self.is_for else node.body)
         wanted = (self.after | carried | set(self.stops)) & set(inside.writes)
         self.state = [n for n in inside.writes if n in wanted - owner.outer.declared]
-        self.places = owner.places(node.body, set(inside.writes))
+        code = [node.target, *node.body] if self.is_for else node.body
+        self.places = owner.places(code, set(inside.writes))
 
     def convert(self) -> list[Any]:
         node = self.node
@@ -292,7 +296,8 @@ class _Loop:
         parameter = None
         if self.is_for:
             target = node.target
-            if isinstance(target, gast.Name) and target.id not in self.state:
+            assigned = {*self.state, *self.owner.outer.declared}
+            if isinstance(target, gast.Name) and target.id not in assigned:
                 parameter = target.id
             else:
                 parameter = self.owner.names.fresh("item")

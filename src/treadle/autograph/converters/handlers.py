@@ -1,4 +1,4 @@
-"""``except`` in jitted functions: what the compiler raises while it traces is nobody's to catch.
+"""``except``: in jitted functions what the compiler raises while it traces is nobody's to catch.
 
 Before::
 
@@ -30,6 +30,8 @@ from typing import Any
 import gast
 
 from treadle.autograph import build
+from treadle.autograph.analysis.activity import TRIES
+from treadle.autograph.analysis.jumps import BRANCHING, statements
 from treadle.autograph.analysis.walking import walk
 
 
@@ -41,6 +43,29 @@ def guard_handlers(root: Any) -> None:
             node.body.insert(0, call)
         if isinstance(node, gast.Try) and node.handlers:
             _tell(node)
+
+
+def refuse_of_branches(body: list[Any]) -> None:
+    """Begin the handlers of a function's own statements with the operator `caught`, where the
+    ``try`` block may trace: none may catch an exception that leaves a branch or loop of the graph.
+    """
+    for statement in statements(body):
+        if not isinstance(statement, TRIES) or not _may_trace(statement.body):
+            continue
+        for handler in statement.handlers:
+            if not build.is_operator(getattr(handler.body[0], "value", None), "pass_on"):
+                call = build.place(gast.Expr(build.operator("caught")), handler.body[0])
+                handler.body.insert(0, call)
+
+
+def _may_trace(body: list[Any]) -> bool:
+    """Whether `body` has a branch or loop that may be one of the graph, or calls what may."""
+    return any(
+        getattr(n, "id", None) == build.AG or (isinstance(n, BRANCHING) and not n.in_python)
+        for s in body
+        for n in walk(s)
+        if not isinstance(n, BRANCHING) or hasattr(n, "in_python")
+    )
 
 
 def _tell(node: Any) -> None:

@@ -34,8 +34,8 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.analysis.activity import LOOPS
-from treadle.autograph.analysis.jumps import always_jumps, blocks, converted_jumps, jumps
+from treadle.autograph.analysis.activity import LOOPS, TRIES
+from treadle.autograph.analysis.jumps import NONE, always_jumps, blocks, converted_jumps, jumps
 from treadle.autograph.build import assign, constant, load, place
 from treadle.autograph.converters.chains import MOST_NESTED
 from treadle.autograph.names import Names
@@ -191,8 +191,11 @@ class _Lowering:
         else:
             if self._is_final_break(node, inner):
                 return [self._break_condition(node, inner)]
+            skipping = jumps(node.body) if isinstance(node, TRIES) else NONE
             for block in blocks(node):
                 block[:] = self.block(block, inner)
+            if skipping and node.orelse and (flags := self.flags(skipping, inner)):
+                node.orelse = [_guard(flags, node.orelse, node.orelse[0])]
             if isinstance(node, gast.If) and inner.tail:
                 node.returns = not node.in_python
         flags = self.flags(leaving, where)

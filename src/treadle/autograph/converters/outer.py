@@ -15,14 +15,14 @@ those that inner functions read (`shared_variables`).
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from typing import Any
 
 import gast
 
 from treadle.autograph.analysis.activity import FUNCTIONS, reads, scope_of, writes
 from treadle.autograph.analysis.jumps import statements
-from treadle.autograph.build import load, operator, place, thunk
+from treadle.autograph.build import constant, load, operator, place, thunk
 
 
 class Outer:
@@ -31,14 +31,16 @@ class Outer:
     Attributes:
         declared: names in its own ``global`` and ``nonlocal`` statements, and its variables that
             bodies assign as if they were.
+        checked: those variables that may have no value, which all who read them check.
     """
 
-    def __init__(self, function: Any, in_cells: Set[str]) -> None:
+    def __init__(self, function: Any, in_cells: Set[str], checked: Collection[str]) -> None:
         body = function.body
         found = [s for s in statements(body) if isinstance(s, gast.Global | gast.Nonlocal)]
         self.kinds = {name: type(s) for s in found for name in s.names}
         self.kinds |= dict.fromkeys(in_cells, gast.Nonlocal)
         self.declared = set(self.kinds)
+        self.checked = checked
         self.functions = {s.name for s in statements(body) if isinstance(s, gast.FunctionDef)}
         self.shared = _assigned_inside(body)
 
@@ -47,7 +49,11 @@ class Outer:
         found = writes(code) & self.declared if self.declared else set()
         if self.shared and self.functions & reads(code):
             found |= self.shared - writes(code)
-        return [operator("outer", thunk(load(name))) for name in sorted(found)]
+        return [self.place(name) for name in sorted(found)]
+
+    def place(self, name: str) -> Any:
+        options = {"checked": constant(True)} if name in self.checked else {}
+        return operator("outer", thunk(load(name)), **options)
 
     def declarations(self, body: list[Any], at: Any) -> list[Any]:
         """The statements that a function made of `body` must begin with."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from treadle.autograph.operators.comprehensions import generator, iterable, list_comp
     from treadle.autograph.operators.conditionals import if_exp, if_stmt
     from treadle.autograph.operators.guards import python_bool, python_iterable
+    from treadle.autograph.operators.handlers import caught
     from treadle.autograph.operators.items import (
         get_item,
         set_attribute_item,
@@ -52,6 +53,7 @@ _MODULES = {
     "comprehensions": "generator iterable list_comp",
     "conditionals": "if_exp if_stmt",
     "guards": "python_bool python_iterable",
+    "handlers": "caught",
     "items": "get_item set_attribute_item set_item slice update_attribute_item update_item",
     "logical": "and_ not_ or_",
     "loops": "for_stmt while_stmt",
@@ -73,10 +75,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
-    "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_", "int",
-    "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_",
-    "outer", "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
-    "set_item", "slice", "sorted", "sum", "tuple", "undefined", "update_attribute_item",
-    "update_item", "while_stmt", "zip",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "caught", "defined",
+    "enumerate", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
+    "int", "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_",
+    "or_", "outer", "path", "python_bool", "python_iterable", "range", "reversed",
+    "set_attribute_item", "set_item", "slice", "sorted", "sum", "tuple", "undefined",
+    "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

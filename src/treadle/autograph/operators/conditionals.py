@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph.errors import StagingError, StagingTypeError, StagingValueError
+from treadle.autograph.operators.handlers import raised_under
 from treadle.autograph.operators.journal import changes
 from treadle.autograph.operators.lists import (
     Left,
@@ -111,7 +112,7 @@ class _Branch:
             return []
 
         try:
-            with changes(state) as self.journal:
+            with changes(state) as self.journal, raised_under("a branch on a tensor"):
                 self.builder = builder.trace_region(run, [])
                 self.placed = [p.get() for p in places]
         finally:

@@ -21,8 +21,10 @@ from treadle.autograph.operators.aliases import (
 from treadle.autograph.operators.assigned import AssignedFlags
 from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.elements import elements_of, is_pulled
+from treadle.autograph.operators.handlers import raised_under
 from treadle.autograph.operators.iteration import NumberRange, as_staged
 from treadle.autograph.operators.logical import and_, not_
+from treadle.autograph.operators.outer import Cell, Global
 from treadle.autograph.operators.owned import own
 from treadle.autograph.operators.python_loops import (
     MOST_PEELED,
@@ -214,9 +216,11 @@ class _Loop:
         """The loop as a ``while`` node. `hidden` leading variables are not the user's."""
         names = ["the loop counter"] * hidden + self.names
         state = tuple(map(completed, state))
-        owned = own(names, state, step, self.places)
+        with raised_under("a loop over tensors"):
+            owned = own(names, state, step, self.places)
         state, places = owned.state, [*self.places, *owned.places]
-        names += ["an attribute or item"] * len(places)
+        variables = (p.name if isinstance(p, Cell | Global) else None for p in places)
+        names += [name or "an attribute or item" for name in variables]
         start = (*state, *(p.get() for p in places))
         before = start[len(state) :]
 
@@ -230,25 +234,27 @@ class _Loop:
             return (*owned.closed(inner), *(p.get() for p in places))
 
         try:
-            typed = _with_types(start, step_all)
-            flags = AssignedFlags(names, start, typed)
-            names += ["whether it is assigned"] * len(flags.numbers)
+            with raised_under("a loop over tensors"):
+                typed = _with_types(start, step_all)
+                flags = AssignedFlags(names, start, typed)
+                names += ["whether it is assigned"] * len(flags.numbers)
 
-            def record(values: State) -> State:
-                return _record(
-                    names,
-                    lambda v: proceed(*opened(flags.take(v))),
-                    lambda v: flags.add(step_all(flags.take(v))),
-                    (*values, *flags.initial),
-                    self.options,
-                )
+                def record(values: State) -> State:
+                    return _record(
+                        names,
+                        lambda v: proceed(*opened(flags.take(v))),
+                        lambda v: flags.add(step_all(flags.take(v))),
+                        (*values, *flags.initial),
+                        self.options,
+                    )
 
-            result = flags.take(_with_wide_floats(record, step_all, typed))
+                result = flags.take(_with_wide_floats(record, step_all, typed))
         finally:
             for place, value in zip(places, before, strict=True):
                 place.set(value)
         for place, value in zip(places, result[len(state) :], strict=True):
-            place.set(made(value, place.label))
+            checked = isinstance(place, Cell) and place.checked
+            place.set(value if checked else made(value, place.label))
         return owned.opened(result[: len(state)])
 
 

@@ -12,13 +12,20 @@ MISSING = Undefined("a variable of an outer function or the module")
 
 
 class Cell:
-    """A variable that functions share."""
+    """A variable that functions share.
 
-    __slots__ = ("owner",)
-    label = "a variable that functions share"
+    Attributes:
+        checked: whether all reads of it find out that it has no value.
+    """
 
-    def __init__(self, owner: CellType) -> None:
-        self.owner = owner
+    __slots__ = ("checked", "name", "owner")
+
+    def __init__(self, owner: CellType, name: str, checked: bool) -> None:
+        self.owner, self.name, self.checked = owner, name, checked
+
+    @property
+    def label(self) -> str:
+        return f"variable {self.name!r}"
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -41,6 +48,7 @@ class Global:
     """A variable of a module."""
 
     __slots__ = ("name", "owner")
+    checked = False
 
     def __init__(self, owner: dict[str, Any], name: str) -> None:
         self.owner, self.name = owner, name
@@ -63,8 +71,8 @@ class Global:
             self.owner[self.name] = value
 
 
-def outer(reader: Callable[[], Any]) -> Cell | Global:
-    """The variable that ``lambda: name`` reads."""
+def outer(reader: Callable[[], Any], checked: bool = False) -> Cell | Global:
+    """The variable that ``lambda: name`` reads. `checked`: see `Cell`."""
     if reader.__closure__:
-        return Cell(reader.__closure__[0])
+        return Cell(reader.__closure__[0], reader.__code__.co_freevars[0], checked)
     return Global(reader.__globals__, reader.__code__.co_names[0])

@@ -16,6 +16,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.unknown_rank import set_shape
 from treadle.ops.state import Variable
+from treadle.tracing.function import Function
 
 _set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
 _PUBLIC = {"_trainable": "trainable", "_values": "values"}
@@ -56,7 +57,8 @@ def _attribute(self: Any, name: str) -> Any:
 def _dense_value(
     self: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
-    return convert_to_tensor(self, dtype)
+    found: Any = self.value  # that of a derived class: a property, or a method
+    return convert_to_tensor(found() if callable(found) else found, dtype)
 
 
 def _overload_all_operators(kind: type[Variable]) -> None:
@@ -103,12 +105,18 @@ def _ensure_recording(self: GradientTape) -> Any:
     return contextlib.nullcontext() if self.is_recording else self.resumed()
 
 
+def _bound_functions(self: Function) -> Any:
+    """The functions of the objects that have it as a method, which libraries forget."""
+    return self._bound
+
+
 def accept_attributes() -> None:
     """Let tensors and variables keep what is set on them, beside them, so that their size stays;
     give variables and tapes the names that libraries ask them for."""
     beside = {"__setattr__": _set_attribute, "__getattr__": _attribute}
     have_members({
         GradientTape: {"_tape": property(_records), "_ensure_recording": _ensure_recording},
+        Function: {"_descriptor_cache": property(_bound_functions)},
         Tensor: beside | {"experimental_ref": Tensor.ref},
         Variable: beside | {"experimental_ref": Variable.ref} | _OF_VARIABLES,
     })  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import sys
@@ -12,6 +13,7 @@ import treadle as td
 from treadle.core import nest
 from treadle.core.context import placed
 from treadle.core.origin import at, user_origin
+from treadle.ops.indexing import variable_parts
 from treadle.ops.printing import value_text
 from treadle.ops.state import Variable
 
@@ -35,6 +37,20 @@ def is_resource_variable(value: Any) -> bool:
     return isinstance(value, Variable) or (
         graphs is not None and isinstance(value, graphs.Variable)
     )
+
+
+def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
+    """A part of a tensor. It is the part of a variable, if one is given, to which values may be
+    assigned; `tensor` is its value then, or what a derived class says that its value is."""
+    part = td.convert_to_tensor(tensor)[slice_spec]
+    if isinstance(var, Variable):
+        variable_parts.remember(part, var, slice_spec)
+    return part
+
+
+def slice_helper_var(var: Any, slice_spec: Any) -> Any:
+    """A part of what an object with the method `value`, mostly a variable, says that it is."""
+    return slice_helper(var.value(), slice_spec, var)
 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
@@ -140,19 +156,15 @@ class EagerTensor(metaclass=_EagerTensorType):
     """To `isinstance` the class of tensors that have values."""
 
 
-class _TensorTypes(type(Variable)):  # type: ignore[misc]
-    """A class of classes that may have `Variable` as another base."""
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        own = cls is TensorType and isinstance(value, td.Tensor | Variable)
-        return own or super().__instancecheck__(value)
-
-
-class TensorType(metaclass=_TensorTypes):
+class TensorType(abc.ABC):  # noqa: B024 -- a name for `isinstance`, which classes derive from
     """What classes of libraries derive from whose objects are used as tensors. Tensors and
     variables are its instances."""
 
     __slots__ = ()
+
+
+TensorType.register(td.Tensor)
+TensorType.register(Variable)
 
 
 def shape_internal(input: Any, name: str | None = None, optimize: bool = True,

@@ -165,6 +165,10 @@ _OWN: dict[str, dict[str, Any]] = {
         "BaseResourceVariable": Variable,
         "is_resource_variable": functions.is_resource_variable,
     },
+    "ops.tensor_getitem_override": {
+        "_slice_helper": functions.slice_helper,
+        "_slice_helper_var": functions.slice_helper_var,
+    },
     "tf2": {"enabled": lambda: True},
     "trackable.base": {
         "Trackable": td.Module,

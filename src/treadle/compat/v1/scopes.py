@@ -461,17 +461,26 @@ class make_template:
             self._open()
 
     def _open(self) -> VariableScope:
+        """The scope of its variables, whose name is chosen now if it was not before."""
         if self._scope is None:
-            with variable_scope(self._unique, self._name, custom_getter=self._getter) as scope:
+            with self._new_scope(auxiliary_name_scope=False) as scope:
                 self._scope = scope
         return self._scope
 
+    def _new_scope(self, **options: Any) -> variable_scope:
+        return variable_scope(self._unique, self._name, custom_getter=self._getter, **options)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        scope, store = self._open(), _store()
+        store = _store()
         first = AUTO_REUSE if writes_into() is None else None
         before, store.kept = store.kept, self._kept
         try:
-            with variable_scope(scope, reuse=True if self._was_called else first):
+            if self._scope is None:
+                around = self._new_scope(reuse=first)
+            else:
+                around = variable_scope(self._scope, reuse=True if self._was_called else first)
+            with around as scope:
+                self._scope = self._scope or scope
                 result = self._function(*args, **kwargs)
         finally:
             store.kept = before
@@ -493,7 +502,7 @@ class make_template:
 
     @property
     def variables(self) -> list[Any]:
-        return self.global_variables
+        return [*self.global_variables, *self.local_variables]
 
     @property
     def global_variables(self) -> list[Any]:
@@ -504,7 +513,17 @@ class make_template:
         kept = [v for v in self._kept.values() if v.trainable]
         return kept or self._open().trainable_variables()
 
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        trained = {id(v) for v in self.trainable_variables}
+        return [v for v in self.variables if id(v) not in trained]
+
+    @property
+    def local_variables(self) -> list[Any]:
+        return self._open().local_variables()
+
     weights, trainable_weights = variables, trainable_variables
+    non_trainable_weights, var_scope = non_trainable_variables, variable_scope
 
 
 def no_regularizer(_: Any) -> None:

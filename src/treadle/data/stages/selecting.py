@@ -103,8 +103,8 @@ class Skip(Stage):
     def cardinality(self) -> int:
         if not known(self.count):
             return UNKNOWN
-        inner = self.inner.cardinality()
-        return 0 if self.count < 0 else scaled(inner, lambda n: max(0, n - self.count))
+        count = int(self.count)
+        return scaled(self.inner.cardinality(), lambda n: 0 if count < 0 else max(0, n - count))
 
 
 class Shard(Stage):

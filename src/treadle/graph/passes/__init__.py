@@ -34,16 +34,17 @@ from treadle.graph.passes.repeated_rows import add_repeats_first
 from treadle.graph.passes.thin_products import write_thin_products_out
 from treadle.graph.passes.unflatten import unflatten_rows
 from treadle.graph.pipeline import Pass, Report, Runs, switched_on
-from treadle.ops.control.control_flow import WHILE
+from treadle.ops.control.control_flow import COND, WHILE
+from treadle.ops.elementwise.powers import POW
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.reductions.reduction import REDUCE_SUM
+from treadle.ops.state import ASSIGN, READ
 
 
 def of_loops(name: str) -> Callable[[Graph], bool]:
-    """A pass over loops, by its name in `loops`: graphs without any are left alone, and a process
-    that has no others does not import it."""
+    """A pass over loops, by its name in `loops`, which a process imports with its first loop."""
 
     def run(graph: Graph) -> bool:
-        if not any(node.op is WHILE for node in graph.walk()):
-            return False
         from treadle.graph.passes import loops
 
         found: Callable[[Graph], bool] = getattr(loops, name)
@@ -100,14 +101,17 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "conditionals", inline_conditionals,
         "puts a branch in place of a cond with a known predicate; after constants",
+        rewrites=(COND,),
     ),
     Pass(
         "choices", choose_numbers,
         "computes both sides of a cheap cond and selects; before common, which merges equal ones",
+        rewrites=(COND,),
     ),
     Pass(
         "forwarding", forward_variables,
         "gives a read the last assigned value; after conditionals, as branches hide writes",
+        rewrites=(READ, ASSIGN),
     ),
     Pass(
         "algebra", simplify_algebra,
@@ -116,6 +120,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "powers", reduce_powers,
         "writes small powers as products, which common can merge; after algebra took x ** 1",
+        rewrites=(POW,),
     ),
     Pass(
         "complex_parts", of_ops("complex_parts", "complex_parts", "split_complex_numbers"),
@@ -132,19 +137,23 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "unflatten", unflatten_rows,
         "gives products of flattened rows back their shape; algebra joins its reshapes",
+        rewrites=(MATMUL,),
     ),
     Pass(
         "joined_columns", join_columns,
         "computes from columns of products before these are split; after unflatten, which gives "
         "products the dims of their rows",
+        rewrites=(MATMUL,),
     ),
     Pass(
         "repeated_rows", add_repeats_first,
         "adds up rows of a product that meet the same row; before common merges sums",
+        rewrites=(MATMUL, REDUCE_SUM),
     ),
     Pass(
         "product_sums", add_rows_first,
         "adds up rows before their product; after repeated_rows, which leaves sums fewer readers",
+        rewrites=(MATMUL,),
     ),
     Pass(
         "common", merge_common_subexpressions,
@@ -169,10 +178,12 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "invariants", of_loops("hoist_invariants"),
         "moves constant values of a loop before it; after dead_code, as each costs an operand",
+        rewrites=(WHILE,),
     ),
     Pass(
         "trips", of_loops("apply_trip_counts"),
         "uses the lengths of counting loops; after constants, which finds their bounds",
+        rewrites=(WHILE,),
     ),
     Pass(
         "counted_lists", of_lists("resolve_counted_lists"),
@@ -185,18 +196,22 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "batching", of_loops("batch_products"),
         "takes products of slices together before a loop; after invariants took factors out",
+        rewrites=(WHILE,),
     ),
     Pass(
         "accumulations", of_loops("gather_accumulations"),
         "takes products that a loop adds up together after it; after trips, for lengths",
+        rewrites=(WHILE,),
     ),
     Pass(
         "row_sums", of_loops("keep_rows_apart"),
         "adds totals of loops up row by row until the end; beside accumulations, for sums, too",
+        rewrites=(WHILE,),
     ),
     Pass(
         "transposed_factors", of_loops("lay_out_factors"),
         "lays transposed factors out before loops; after the passes that take products out",
+        rewrites=(WHILE,),
     ),
     Pass(
         "element_shapes", of_lists("infer_element_shapes"),
@@ -216,16 +231,19 @@ PIPELINE: tuple[Pass, ...] = (
         "equal_sizes", of_loops("unify_sizes"),
         "gives sizes that change in step one symbol; after parts, which finds how they grow",
         last=True,
+        rewrites=(WHILE,),
     ),
     Pass(
         "thin_products", write_thin_products_out,
         "writes products with vectors as sums; after parts, which finds their sizes",
         last=True,
+        rewrites=(MATMUL,),
     ),
     Pass(
         "independent_iterations", of_loops("do_iterations_at_once"),
         "does independent iterations at once; after parts, for positions as symbols",
         last=True,
+        rewrites=(WHILE,),
     ),
 )  # fmt: skip
 

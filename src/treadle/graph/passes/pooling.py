@@ -33,6 +33,8 @@ _MOST_NODES = 8
 
 def mask_winners(graph: Graph) -> bool:
     """Move masks behind the scattering of gradients into the winners."""
+    if not any(node.op is SCATTER for node in graph.walk()):
+        return False
     return _Masker(graph).run()
 
 

@@ -23,6 +23,7 @@ from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import as_dim_value
 from treadle.ops.indexing.gather import gather
+from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.reshaping import with_dims
 
 
@@ -213,11 +214,19 @@ class TensorArray:
         return lists.list_get(self._list, index, self._elements.dims)
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements along a new first axis; it is static where the array's size is."""
+        """All elements along a new first axis; it is static where the array's size is. Those of an
+        array without elements, whose shape nobody has said, are numbers."""
+        if self._is_empty():
+            return zeros([0], self.dtype)
         stacked = lists.list_stack(self._list, self._elements.dims)
         if self._elements.count is None:
             return stacked
         return with_dims(stacked, (self._elements.count, *stacked.dims[1:]))
+
+    def _is_empty(self) -> bool:
+        """Whether there surely is no element, nor a shape of elements."""
+        eager = not self._list.is_symbolic
+        return eager and self._elements.dims is None and not int(self.size())
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at `indices` along a new first axis."""

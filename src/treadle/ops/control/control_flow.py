@@ -149,9 +149,7 @@ def while_loop(
     if context.recorder is None:
         if maximum_iterations is not None:
             maximum_iterations = integer("while_loop: maximum_iterations", maximum_iterations)
-        if shape_invariants is not None:
-            given = [_as_value(v) for v in nest.flatten(start)]
-            _carried_specs(given, _shapes_of(shape_invariants, start))
+        # Shape invariants are for graphs: TensorFlow's eager loops do not look at them, either.
         result = _run_loop(cond, body, start, maximum_iterations)
     else:
         result = staged_loop(

@@ -30,7 +30,7 @@ from treadle.ops.lowering import (
 from treadle.ops.op_makers import inferred, require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.creation import zeros_like
+from treadle.ops.shaping.creation import zeros, zeros_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.ranges import RANGE
 from treadle.ops.shaping.reshaping import reshape_to
@@ -198,10 +198,36 @@ SCATTER_ND = register(
 )
 
 
+def _eager_appended(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
+    result = x.copy()
+    fit_updates(indices, updates, x.shape)
+    parts, places = parts_at(result, indices)
+    count, lead = math.prod(indices.shape[:-1]), parts.shape[: len(places)]
+    flat = parts.reshape(*lead, math.prod(parts.shape[len(lead) :]))
+    rows = updates.reshape(count, flat.shape[-1])
+    for place, row in zip(zip(*(p.reshape(-1) for p in places), strict=True), rows, strict=True):
+        flat[place] += row
+    return result
+
+
+def _infer_appended(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    require_kinds("s", x)
+    return infer_update(x, indices, updates)
+
+
+# Strings are put behind those at the positions, in the order of the updates.
+SCATTER_APPEND = register(
+    Op(
+        "scatter_append", _infer_appended, inferred(_infer_appended, _eager_appended),
+        sizes=scattered, part=Part(PartKind.ROWS, PartUse.ADD, 2), tags=frozenset({"strings"}),
+    )
+)  # fmt: skip
+
+
 def scatter_nd(
     indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
-    """Zeros of `shape` with `updates` added at `indices`.
+    """Zeros of `shape` with `updates` added at `indices`. Strings at one position are joined.
 
     Args:
         bad_indices_policy: what becomes of positions outside; "IGNORE" leaves them out, "ERROR" and
@@ -209,6 +235,8 @@ def scatter_nd(
     """
     dims = sizes_of(shape, "scatter_nd: a dim")
     i, new = kept(convert_to_tensor(indices), convert_to_tensor(updates), dims, bad_indices_policy)
+    if new.dtype is dtypes.string:
+        return run(SCATTER_APPEND, zeros(dims, dtypes.string), i, new)  # type: ignore[no-any-return]
     return run(SCATTER_ND, i, new, shape=dims)  # type: ignore[no-any-return]
 
 

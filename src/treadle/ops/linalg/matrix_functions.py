@@ -165,8 +165,13 @@ def lstsq(
     Args:
         matrix: [..., m, n], of full rank.
         fast: by the normal equations; otherwise by QR, which needs ``m >= n`` and no regularizer.
+
+    Returns:
+        [..., n, k]; zeros where `matrix` has no rows.
     """
     a, b = common_dtype("lstsq", matrix, rhs)
+    if a.dims[-2] == 0 and not fast:
+        return matmul(adjoint(a), b)
     if not fast:
         q, r = decompositions.qr(a)
         return triangular_solve(r, matmul(adjoint(q), b), lower=False)

@@ -81,7 +81,8 @@ def _names(x: TensorSpec, **more: DType | int) -> dict[str, DType | int]:
     """What the routines need to know of the elements that they compare."""
     kind, size = x.dtype, x.dtype.size
     keys = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
-    known = {"T": kind, "K": keys[size], "BITS": 8 * size, "LANES": LINE // size}
+    known: dict[str, DType | int] = {"T": kind, "K": keys[size]}
+    known |= {"BITS": 8 * size, "LANES": LINE // size}
     return {**known, "FLOATING": kind.is_floating, "SIGNED": kind.kind == "i", **more}
 
 

@@ -12,6 +12,7 @@ from treadle.runtime.cpu.lanes import Lanes
 
 if TYPE_CHECKING:
     from treadle.runtime.cpu.elements import Elements
+    from treadle.runtime.cpu.llvm_text import Word
 
 
 def cast(e: Elements, x: str, source: DType, target: DType) -> str:
@@ -88,6 +89,50 @@ def _to_integer(e: Elements, x: str, source: DType, target: DType) -> str:
     result = e.value(f"{conversion} {kind} {safe} to {whole}")
     result = e.select(too_high, e.constant(limits.max, target), result, target)
     return e.select(too_low, e.constant(limits.min, target), result, target)
+
+
+def guessed_integer(
+    e: Elements, x: str, source: DType, target: DType, size: Word | None
+) -> str | None:
+    """A scalar float as an integer, with a branch: the processor guesses that it lies in range.
+
+    An instruction of x86 gives the least int64 for what has none, NaN included. Where the result of
+    64 bits is the number that the target's bits stand for, it is right; else `cast` says what it
+    is. So the usual number waits for neither bounds nor the test for NaN.
+
+    Args:
+        size: the size of the axis along which the integer is a position, if it is one: the guess
+            is that it lies inside, and the check of the position, which follows, is the same test.
+
+    Returns:
+        None where the processor has no such instruction: Arm's saturates by itself.
+    """
+    if not e.function.module.target.is_x86 or target is dtypes.uint64:
+        return None
+    fn, whole = e.function, e.type(target)
+    part, lanes, name = ("float", 4, "sse.cvttss2si64") if e.type(source) == "float" else (
+        "double", 2, "sse2.cvttsd2si64"
+    )  # fmt: skip
+    vector = f"<{lanes} x {part}>"
+    first = fn.value(f"insertelement {vector} poison, {part} {x}, i64 0")
+    raw = fn.call(f"i64 @llvm.x86.{name}({vector})", f"{vector} {first}")
+    widen, exact = ("sext", "nsw") if target.kind == "i" else ("zext", "nuw")
+    if size is not None:
+        limit = size if target.size == 8 else fn.min(size, np.iinfo(target.np_dtype).max)
+        fits = fn.value(f"icmp ult i64 {raw}, {limit}")
+    elif target.size == 8:
+        fits = fn.value(f"icmp ne i64 {raw}, {np.iinfo(np.int64).min}")
+    else:
+        narrow = fn.value(f"trunc i64 {raw} to {whole}")
+        fits = fn.value(f"icmp eq i64 {fn.value(f'{widen} {whole} {narrow} to i64')}, {raw}")
+    found = fn.block_of("whole", ["i64"])
+    beyond = f"beyond{fn.unique()}"
+    fn.fork(fits, found(raw), beyond, likely=True)
+    fn.label(beyond)
+    bound = _to_integer(e, x, source, target)
+    fn.enter(found(bound if target.size == 8 else fn.value(f"{widen} {whole} {bound} to i64")))
+    (wide,) = found.values  # with 64 bits, as positions are
+    return wide if target.size == 8 else fn.value(f"trunc {exact} i64 {wide} to {whole}")
 
 
 def _from_integer(e: Elements, x: str, source: DType, target: DType) -> str:

@@ -1,10 +1,12 @@
 """Work in the background from which later processes gain: the processor is measured, and products
 and convolutions that take much of this process's time are tried out in other forms.
 
-A thread of low priority does it in steps, each as short as a millisecond where that can be, and
-only while all of them together took less than `SHARE` of the time that the process has computed
-since it compiled a program for the first time. So a process that ends soon does none of it, and it
-is never in the way of a first call, however long the process loaded libraries before.
+A thread does it in steps, each as short as a millisecond where that can be, and only while all of
+them together took less than `SHARE` of the time that the process has computed since it compiled a
+program for the first time. So a process that ends soon does none of it, and it is never in the way
+of a first call, however long the process loaded libraries before. The thread has the priority of
+the others: with a lower one it would hold the GIL for seconds, in which all of them wait, where
+other processes keep the processors busy.
 
 How much time a routine takes is counted, not measured: it counts its calls (`calls_counted`),
 and the cost model says how long one is.
@@ -100,7 +102,6 @@ class Learner:
             self._thread.join(_PATIENCE)
 
     def _work(self) -> None:
-        _lower_priority()
         with contextlib.suppress(Exception):  # a process never fails for what later ones gain
             steps = self._make()
             found: bool | None = True
@@ -114,12 +115,6 @@ class Learner:
                 found = self.budget.run(steps)
                 if found is None:
                     return
-
-
-def _lower_priority() -> None:
-    """Give the thread what others leave of the processors; Linux has priorities of threads."""
-    with contextlib.suppress(AttributeError, OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
 def _learn() -> Steps:

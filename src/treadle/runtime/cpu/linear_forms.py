@@ -71,6 +71,14 @@ class LinearForms:
         counter = SymbolicDim.symbol(_COUNTER)
         return substitute(form, {_COUNTER: counter + 1}) - form
 
+    @staticmethod
+    def ends(form: Dim, least: int, most: int) -> tuple[int, int] | None:
+        """The values of a linear form at two values of the counter, the lesser one first; None
+        where they depend on anything else."""
+        found = [substitute(form, {_COUNTER: counter}) for counter in (least, most)]
+        numbers = [value for value in found if isinstance(value, int)]
+        return (min(numbers), max(numbers)) if len(numbers) == 2 else None
+
     def is_narrow(self, value: Value) -> bool:
         """Whether the loop computes an integer with sums or products of 32 bits."""
         if value not in self._narrow:

@@ -270,6 +270,12 @@ class Function:
         self.module.declare(declaration)
         return self.value(f"call {declaration.split('(')[0]}({arguments})")
 
+    def both(self, a: str, b: str) -> str:
+        """Whether two i1 hold."""
+        if "true" in (a, b):
+            return b if a == "true" else a
+        return self.value(f"and i1 {a}, {b}")
+
     # ---- i64 arithmetic with constant folding
     def add(self, a: Word, b: Word) -> Word:
         if isinstance(a, int) and isinstance(b, int):

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core import dtypes
+from treadle.runtime.cpu.counter_ranges import counter_range
 from treadle.runtime.cpu.elements import alignment, compute_type, stored_type
 from treadle.runtime.cpu.hoisted_checks import Counting
 from treadle.runtime.cpu.inner_loops import InnerLoop
@@ -59,13 +60,14 @@ class _Versions:
         self.counter = step.counted.counter
         self.kind = value_type(emitter, self.counter)
         self.forms = LinearForms(emitter, step)
-        self.counting = Counting(emitter, self.forms, positions(step.body))
+        reach = counter_range(emitter, step, first)
+        self.counting = Counting(emitter, self.forms, positions(step.body), reach)
         self.independence = independence(emitter, step, self.forms, self.counting)
         self.known = dict(emitter.positions)
 
     def emit(self, k: int) -> list[str]:
         """All versions."""
-        if not self.counting.steps:
+        if not self.counting.asks:
             return self._proved(k)
         inside = self.counting.all_inside(*self._ends())
         return self._either(k, inside, self._proved, self._checked)

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from treadle.core.switches import is_on
+from treadle.runtime.cpu.counter_ranges import CounterRange
 from treadle.runtime.cpu.hoisted_checks import Counting
 from treadle.runtime.cpu.inner_loops import InnerLoop
 from treadle.runtime.cpu.linear_forms import LinearForms, positions
@@ -49,14 +50,15 @@ class PacedLoop:
         counting: its positions that are checked before a strip.
     """
 
-    def __init__(self, loop: InnerLoop) -> None:
+    def __init__(self, loop: InnerLoop, reach: CounterRange | None) -> None:
+        """`reach`: how far the counter goes, if that is known."""
         paced, emitter = loop.step.paced, loop.emitter
         assert paced is not None
         self.loop, self.paced, self.emitter, self.fn = loop, paced, emitter, loop.fn
         self.kind = value_type(emitter, paced.counter)
         self.forms = LinearForms(emitter, loop.step, MOST_PACE)
-        self.counting = Counting(emitter, self.forms, _positions(loop.step, paced))
-        self.known = dict(emitter.positions)
+        self.counting = Counting(emitter, self.forms, _positions(loop.step, paced), reach)
+        self.known, self.reach = dict(emitter.positions), reach
 
     def strip(self, length: str | None) -> tuple[str, str]:
         """Write where the counter is to stop, and whether the strip until then may go without
@@ -74,14 +76,15 @@ class PacedLoop:
             end = self._call("smin" if upwards else "smax", end, reach)
         back = "sub" if upwards else "add"
         last = fn.value(f"{back} i64 {end}, 1")
-        if pace != 1 or self.paced.relation.holds_of_equals:  # else it stops at the limit itself
+        stops = pace == 1 and not self.paced.relation.holds_of_equals
+        if not (stops or self.reach):  # else it stops at the limit itself
             limits = np.iinfo(self.paced.counter.spec.dtype.np_dtype)
             beyond = self._saturated(last, pace, upwards)
             inside = f"slt i64 {beyond}, {limits.max}"
             if not upwards:
                 inside = f"sgt i64 {beyond}, {limits.min}"
-            good = fn.value(f"and i1 {good}, {fn.value(f'icmp {inside}')}")
-        good = fn.value(f"and i1 {good}, {self.counting.stay_inside(first, last, upwards)}")
+            good = fn.both(good, fn.value(f"icmp {inside}"))
+        good = fn.both(good, self.counting.stay_inside(first, last, upwards))
         return end if self.kind == "i64" else fn.value(f"trunc i64 {end} to {self.kind}"), good
 
     def emit(

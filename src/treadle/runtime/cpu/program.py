@@ -21,7 +21,7 @@ from treadle.runtime.cpu.program_exits import Exits
 from treadle.runtime.cpu.program_places import Places, Sizes
 from treadle.runtime.cpu.run_memory import RunMemory, StateWords
 from treadle.runtime.cpu.scopes import Group
-from treadle.runtime.schedule.steps import Block, Operand, Place, Step
+from treadle.runtime.schedule.steps import Block, Operand, Place, Position, Step
 
 
 class Emitter:
@@ -38,6 +38,8 @@ class Emitter:
         elements: operations on rank-0 values, which `registers` has.
         contraction: which products and sums are one operation.
         selections: registers of rank-0 values that are one of two values.
+        sought: values that a later step of the block being written checks as positions, with the
+            sizes of their axes.
         positions: (position, size) -> the position from the beginning, once it is checked.
         inside: steps whose positions were checked before the loop that is being written.
         kept: loads that were done before it, with the registers.
@@ -72,6 +74,7 @@ class Emitter:
         )  # fmt: skip
         self.registers: dict[Value, str] = {} if registers is None else registers
         self.selections: set[str] = set()
+        self.sought: dict[Value, Dim] = {}
         self.positions: dict[tuple[str, str], str] = {}
         self.inside: frozenset[Step] = frozenset()
         self.group: Group | None = None
@@ -82,14 +85,15 @@ class Emitter:
 
     def emit_block(self, block: Block) -> None:
         """All steps of a block."""
-        before = self.exits.step
+        before, sought = self.exits.step, self.sought
+        self.sought = {s.source.value: s.size for s in block.steps if isinstance(s, Position)}
         for step in block.steps:
             self.exits.step = step
             if self.program.timer is None:
                 self.emit_step(step)
             else:
                 self.program.timer.emit(self, step)
-        self.exits.step = before
+        self.exits.step, self.sought = before, sought
 
     def emit_step(self, step: Step) -> None:
         """The code of a step alone."""

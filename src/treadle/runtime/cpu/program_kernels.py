@@ -9,6 +9,7 @@ from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
 from treadle.kernel.rewrite import canonical
+from treadle.runtime.cpu.casts import guessed_integer
 from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import is_selection, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
@@ -228,8 +229,24 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
                 return fused
             operands = [a.dtype for a in expr.args]
             args = [values[a] for a in expr.args]
+            if expr.fn == "cast" and operands[0].is_floating and expr.dtype.is_integer:
+                found = _guessed(emitter, step, expr, args[0])
+                if found is not None:
+                    return found
             return emitter.elements.apply(expr.fn, args, operands, expr.dtype)
     raise AssertionError(f"no scalar form of {expr}")
+
+
+def _guessed(emitter: Emitter, step: Evaluate, expr: Apply, number: str) -> str | None:
+    """A float as an integer by a guess; not in loops that are to become vectors (`group`)."""
+    if emitter.group is not None:
+        return None
+    size = emitter.sought.get(step.value) if expr is step.expr else None
+    if isinstance(size, SymbolicDim) and not size.symbols() <= emitter.sizes.symbols.keys():
+        size = None  # it is found out between here and the check
+    source, target = expr.args[0].dtype, expr.dtype
+    word = None if size is None else emitter.dim(size)
+    return guessed_integer(emitter.elements, number, source, target, word)
 
 
 def _element(

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from treadle.runtime.cpu.counter_ranges import CounterRange, counter_range
 from treadle.runtime.cpu.inner_loops import InnerLoop
 from treadle.runtime.cpu.loop_versions import emit_versions
 from treadle.runtime.cpu.paced_loops import PacedLoop, is_paced
@@ -68,28 +69,39 @@ def emit_strips(emitter: Emitter, step: Loop) -> None:
     fn, k = emitter.fn, emitter.fn.unique()
     loop = InnerLoop(emitter, step)
     starts = loop.variables.starts()
-    if step.most is not None and step.most <= UNINTERRUPTED:
+    reach = _reach(loop, starts)
+    most = [n for n in (step.most, None if reach is None else reach.trips) if n is not None]
+    if most and min(most) <= UNINTERRUPTED:
         fn.enter(f"strip{k}")
-        _uninterrupted(loop, k, starts)
+        _uninterrupted(loop, k, starts, reach)
         fn.enter(f"exit{k}")
     elif step.counted is not None:
         _counted(loop, step.counted, k, starts)
     elif is_paced(step):
-        _paced(loop, PacedLoop(loop), k, starts)
+        _paced(loop, PacedLoop(loop, None), k, starts)
     else:
         _tested(loop, k, starts)
         fn.enter(f"exit{k}")
     emitter.positions = positions
 
 
-def _uninterrupted(loop: InnerLoop, k: int, starts: list[str]) -> None:
+def _reach(loop: InnerLoop, starts: list[str]) -> CounterRange | None:
+    """How far the counter goes, if that is known."""
+    counting = loop.step.counted or loop.step.paced
+    position = None if counting is None else loop.variables.position(counting.counter)
+    return None if position is None else counter_range(loop.emitter, loop.step, starts[position])
+
+
+def _uninterrupted(
+    loop: InnerLoop, k: int, starts: list[str], reach: CounterRange | None
+) -> None:
     """A loop without polls."""
     counted = loop.step.counted
     position = None if counted is None else loop.variables.position(counted.counter)
     if counted is not None and position is not None:
         emit_versions(loop, k, starts, starts[position], limit_of(loop.emitter, counted))
         return
-    paced = PacedLoop(loop) if is_paced(loop.step) else None
+    paced = PacedLoop(loop, reach) if is_paced(loop.step) else None
     if paced is None or not paced.counting.steps:
         loop.emit(k, starts, None)
         return
@@ -98,6 +110,9 @@ def _uninterrupted(loop: InnerLoop, k: int, starts: list[str]) -> None:
     loop.fn.enter(first(*starts))
     words = variables.bind(first)
     end, good = paced.strip(None)
+    if good == "true":
+        paced.emit(k, words, end)
+        return
     _either(
         loop, k, good, lambda n: paced.emit(n, words, end), lambda n: loop.emit(n, words, None)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import treadle as td
@@ -52,7 +53,7 @@ replaced = recorded(_replaced, "default_values", "Select")
 
 
 @functools.lru_cache(32)
-def _table(words: tuple[Any, ...], default: int) -> Any:
+def _table_of(words: tuple[Any, ...], default: int, kinds: tuple[type, ...]) -> Any:
     """The numbers of words."""
     with recording(None), taping(()):
         keys = td.constant(list(words))
@@ -62,10 +63,15 @@ def _table(words: tuple[Any, ...], default: int) -> Any:
         )
 
 
+def _table(words: Sequence[Any], default: int) -> Any:
+    """See `_table_of`: ``(1, 2)`` and ``(1.0, 2.0)`` are different words, though they are equal."""
+    return _table_of(tuple(words), default, tuple(map(type, words)))
+
+
 def _numbered(x: Any, words: tuple[Any, ...], default: int, oov: int) -> Any:
     of_text = isinstance(words[0], str | bytes)
     keys = x if of_text else td.cast(x, _table(words, default).key_dtype)
-    found = _table(tuple(words), default if not oov else -1).lookup(keys)
+    found = _table(words, default if not oov else -1).lookup(keys)
     if not oov:
         return found
     text = x if x.dtype is td.string else td.strings.as_string(x)

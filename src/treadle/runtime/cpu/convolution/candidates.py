@@ -60,7 +60,7 @@ def _others(name: str, g: Geometry, first: Form, target: Target) -> Iterator[For
         for length in (1, strip // 4, strip // 2, 2 * strip, rows):
             yield replace(first, strip=max(1, min(length, rows)))
     if name == FORWARD and g.groups == 1 and panels > first.vectors:
-        yield replace(first, pack=1)
+        yield replace(first, pack=1 - first.pack)
 
 
 def cost(name: str, g: Geometry, form: Form, target: Target) -> float:

@@ -15,7 +15,7 @@ from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows, rows_ahead
-from treadle.runtime.cpu.matmul.tiling import at_least_one, heights, vector_counts
+from treadle.runtime.cpu.matmul.tiling import at_least_one, copies_pay, heights, vector_counts
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 
@@ -199,7 +199,18 @@ def rule(name: str, g: Geometry, target: Target) -> Form:
         # Longer sums than the others': the parts are read and written less. Every tile reads the
         # outputs' gradients again.
         strip = _strip(g, STRIP * g.size, beside=g.y[2] * g.y[3] * g.size)
-    return Form(vectors, most_rows(target, vectors), strip, rows_ahead(target), 0)
+    pack = name == FORWARD and _packs(g, vectors, target)
+    return Form(vectors, most_rows(target, vectors), strip, rows_ahead(target), int(pack))
+
+
+def _packs(g: Geometry, vectors: int, target: Target) -> bool:
+    """Whether panels of the filters are copied: outputs are a product of pixels by filters. Of
+    images whose number is not known there is one at least."""
+    if g.groups != 1 or g.outputs <= vectors * lanes(target, g.element):
+        return False  # there is a single panel
+    images, height, width = g.y[:3]
+    pixels = height * width * (images if isinstance(images, int) else 1)
+    return copies_pay(pixels, g.outputs, target)
 
 
 def tiling_of(name: str, g: Geometry, target: Target, form: Form) -> Tiling:

@@ -71,8 +71,9 @@ class Item(NamedTuple):
 
 
 def _bytes(spec: TensorSpec) -> int:
-    size: int = math.prod(spec.dims) * spec.dtype.size
-    return size
+    """Of a tensor whose dims are known."""
+    elements: Any = math.prod(spec.dims)
+    return int(elements) * spec.dtype.size
 
 
 def _flags(spec: TensorSpec) -> int:

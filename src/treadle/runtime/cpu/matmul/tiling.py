@@ -494,20 +494,34 @@ def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
         return TRANSPOSE
     if product.pairs or is_whole_bytes(product.element):
         return COPY
-    row, k, tuning = product.rows[1], product.k, target.tuning
-    collides = False
-    if shared and isinstance(row, int) and isinstance(k, int):
-        same_set = row * size % tuning.l1.period == 0
-        collides = same_set and row * k * size > Blocks.of(target).large
-    wide = not isinstance(product.n, int) or product.n >= tuning.pack_columns
-    least = tuning.pack_colliding if collides else tuning.pack_rows
-    if isinstance(product.n, int) and 0 < product.n < FAR_COLUMNS:
-        least = least * FAR_COLUMNS // product.n  # rows that are less far apart are fetched well
-    tall = isinstance(product.m, int) and product.m >= least
-    if not (wide and tall):
+    collides = shared and _collides(product.rows[1], product.k, size, target)
+    if not copies_pay(product.m, product.n, target, collides):
         return NO_PACK
-    fills = isinstance(product.m, int) and product.m < tuning.fill_rows
+    fills = isinstance(product.m, int) and product.m < target.tuning.fill_rows
     return FILL if fills and fills_panels(target, product.element) else COPY
+
+
+def copies_pay(rows: Dim, columns: Dim, target: Target, collides: bool = False) -> bool:
+    """Whether copying the panels of a product's right operand pays, which is stored row by row.
+
+    Args:
+        rows, columns: of the result.
+        collides: whether rows of the operand share sets of the caches.
+    """
+    tuning = target.tuning
+    least = tuning.pack_colliding if collides else tuning.pack_rows
+    if isinstance(columns, int) and 0 < columns < FAR_COLUMNS:
+        least = least * FAR_COLUMNS // columns  # rows that are less far apart are fetched well
+    wide = not isinstance(columns, int) or columns >= tuning.pack_columns
+    return wide and isinstance(rows, int) and rows >= least
+
+
+def _collides(row: Dim, k: Dim, size: int, target: Target) -> bool:
+    """Whether the rows of a large right operand, of so many elements, share sets of the caches."""
+    if not (isinstance(row, int) and isinstance(k, int)):
+        return False
+    same_set = row * size % target.tuning.l1.period == 0
+    return same_set and row * k * size > Blocks.of(target).large
 
 
 def _own_lines(cache: Cache) -> int:
