@@ -478,6 +478,7 @@ from keras.layers.merge import concatenate
 from tensorflow.keras.utils.generic_utils import CustomObjectScope
 from keras.utils.np_utils import to_categorical
 from tensorflow.python.keras.layers import Dense
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops
 from tf_keras.src.saving import serialization_lib
 
@@ -494,6 +495,10 @@ assert get_keras_mask(masked).numpy().tolist() == [True, False]
 assert serialization_lib.deserialize_keras_object is tf.keras.saving.deserialize_keras_object
 assert estimator.ModeKeys is ModeKeys and ModeKeys.TRAIN == "train"
 assert tf.feature_column.numeric_column("x").key == "x" and tf.executing_eagerly()
+with tf.Graph().as_default(), ops.name_scope(None, "outer", [1.0]) as scope:
+    open_batch = array_ops.placeholder(tf.float32, shape=[None, 2], name="x")
+    assert (scope, open_batch.name) == ("outer/", "outer/x:0")
+    assert open_batch.shape.as_list() == [None, 2]
 assert array_ops.shape_internal(tf.sparse.eye(3), out_type=tf.int64).numpy().tolist() == [3, 3]
 
 

@@ -394,3 +394,22 @@ def test_graphs_with_loops_are_written_and_read() -> None:
             tf.GraphDef.FromString(data), {"x:0": tf.constant([0.0, 0.0])}, ["z:0"]
         )
         assert tf.Session().run(mapped).tolist() == [0.5, 0.5]
+
+
+def test_a_checkpoint_is_evaluated_some_times(tmp_path: Any) -> None:
+    """As with `tf.contrib.training`: the operations run three times with the saved values."""
+    training = tf.contrib.training
+    weight = tf.get_variable("weight", [], initializer=tf.constant_initializer(2.0))
+    with tf.Session() as session:
+        session.run(weight.assign(5.0, read_value=False))
+        path = tf.train.Saver([weight]).save(session, str(tmp_path / "model"))
+    total = tf.Variable(0.0, trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    added = total.assign_add(weight)
+    found = training.evaluate_once(
+        path, eval_ops=added, final_ops={"total": total.read_value()},
+        hooks=[training.StopAfterNEvalsHook(3)],
+    )  # fmt: skip
+    assert found == {"total": 15.0}
+    step = training.get_or_create_eval_step()
+    assert step is training.get_or_create_eval_step() and step.name == "eval_step:0"
+    assert training.evaluate_once(path, final_ops=weight.read_value()) == 5.0

@@ -78,7 +78,9 @@ assert tf.ones([2]).numpy().tolist() == [1.0, 1.0] and isinstance(tf.Variable(1.
 class Sessions(tf.test.TestCase):
     def runTest(self):
         with self.cached_session() as session:
-            assert session is None
+            assert session.run({"a": tf.constant(2.0)}, feed_dict={}) == {"a": 2.0}
+            with self.assertRaisesRegex(RuntimeError, "feed_dict is not supported"):
+                session.run(tf.constant(2.0), feed_dict={"a": 1.0})
         with tf.Graph().as_default(), self.cached_session() as session:
             assert session.run(tf.constant(2.0) + 1.0) == tf.constant(3.0).eval()
 
@@ -89,6 +91,14 @@ v1.disable_eager_execution()
 y = v1.placeholder(tf.float32, [None]) * 2.0
 assert not v1.executing_eagerly() and y.name == "mul:0"
 assert tf.constant(1.0).graph is tf.Variable(1.0).graph is v1.get_default_graph()
+
+class Again(tf.test.TestCase):
+    def runTest(self):  # each test begins with an empty default graph
+        assert v1.get_variable("same", [1]).name == "same:0"
+
+for _ in range(2):
+    result = Again().run()
+    assert result.wasSuccessful(), result.errors
 """
 _OF_TENSORFLOW_1 = """
 IMPORT

@@ -59,6 +59,8 @@ _PLACES = (
     "treadle.lookup", "treadle.nest", "treadle.compat", "treadle.summary", "treadle.distribute",
     "treadle.saved_model", "treadle.keras.models", "treadle.compat.v1", "treadle.compat.v1.io",
 )  # fmt: skip
+# Modules that are none of Keras's mean TensorFlow 1's function where Keras has one of that name.
+_KERAS_LAST = tuple(sorted(_PLACES, key=lambda place: place.startswith("treadle.keras")))
 
 # Modules, or packages of them, whose names are those of TensorFlow 1's modules first: others of the
 # same name in the places above mean something else.
@@ -178,7 +180,8 @@ def _public(name: str, inside: str) -> Any:
     of_1 = _places_of_1(inside)
     if name in _FUNCTIONS_OF_1 and inside.startswith("ops.") and inside.count(".") == 1:
         of_1 = tuple(f"treadle.compat.v1{module}" for module in (".nn", ".random", ""))
-    for place in (*of_1, *_PLACES):
+    places = _PLACES if inside.startswith("keras") else _KERAS_LAST
+    for place in (*of_1, *places):
         try:
             return getattr(_attribute(place), name)
         except AttributeError:

@@ -252,8 +252,21 @@ def _initializer(inside: str, name: str) -> Any:
     return getattr(place, f"{words}_initializer", None)
 
 
+# Names of private modules that mean what was public in TensorFlow 1, and where treadle has it.
+_OLDER = {
+    "framework.ops": ("treadle.compat.v1", "name_scope"),
+    "training.evaluation": (
+        "treadle.compat.v1.train.evaluations",
+        "_StopAfterNEvalsHook _evaluate_once _get_or_create_eval_step",
+    ),
+}
+
+
 def named(inside: str, name: str) -> Any:
     """What the tables have for a name of the private module or package `inside`, or None."""
+    place, names = _OLDER.get(inside, ("", ""))
+    if name in names.split():
+        return getattr(importlib.import_module(place), name.removeprefix("_"))
     return _OWN.get(inside, {}).get(name)
 
 

@@ -1,4 +1,4 @@
-"""``td.compat.v1.contrib.training``: numbers that a program is set by."""
+"""``td.compat.v1.contrib.training``: numbers that a program is set by, and evaluations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import ast
 import json
 from typing import Any
 
+from treadle.compat.v1.train.evaluations import StopAfterNEvalsHook as StopAfterNEvalsHook
+from treadle.compat.v1.train.evaluations import evaluate_once as evaluate_once
+from treadle.compat.v1.train.evaluations import get_or_create_eval_step as get_or_create_eval_step
 from treadle.names import missing_in
 
 
