@@ -241,3 +241,15 @@ def test_they_decorate_functions(call) -> None:
     ):  # fmt: skip
         with pytest.raises(TypeError):
             wrong()
+
+
+def test_none_reaches_the_function_outside_of_graphs():
+    """As in TensorFlow, where libraries pass weights that there may be none of."""
+
+    def total(values, weights):
+        assert weights.dtype == object and weights.shape == ()
+        return values.sum() if weights[()] is None else np.nan
+
+    assert float(td.numpy_function(total, [td.constant([1.0, 2.0]), None], td.float32)) == 3.0
+    with pytest.raises(TypeError, match="None"):
+        td.function(lambda x: td.numpy_function(total, [x, None], td.float32))(td.constant([1.0]))

@@ -228,6 +228,34 @@ def test_arguments_of_derived_classes_stay_such():
     assert float(first) == 3.0 and float(second) == 5.0
 
 
+def test_functions_see_variables_of_derived_classes_themselves():
+    """As in TensorFlow: programs look such arguments up in sets of their variables."""
+
+    class Parameter(td.Variable):
+        def __eq__(self, other):
+            return self is other
+
+        def __hash__(self):
+            return id(self)
+
+        def __tf_tracing_type__(self, context):
+            raise AssertionError("functions see the variable itself, whatever type it names")
+
+    known = [Parameter(1.0), Parameter(2.0), Parameter(3.0)]
+    other = td.Variable(10.0)
+
+    @td.function
+    def total(parameters, other):
+        assert not set(parameters) - set(known)
+        return td.add_n([p * (1.0 + known.index(p)) for p in parameters]) + other
+
+    for _ in range(2):
+        assert float(total(known[:2], other)) == 15.0
+        assert float(total([known[2], known[0]], td.Variable(20.0))) == 30.0
+    known[0].assign(5.0)
+    assert float(total(known[:2], other)) == 19.0
+
+
 def test_derived_classes_have_properties_of_their_own():
     class Own(td.Variable):
         name = property(lambda self: "own")

@@ -39,7 +39,8 @@ def numpy_function(
     Args:
         func: takes one ndarray for each of `inp`, returns an array or a list of them. Without
             it, what is returned is a decorator, ``@td.numpy_function(Tout=td.float32)``.
-        inp: tensors, or what converts to tensors.
+        inp: tensors, or what converts to tensors. Outside of functions None may be among them, as
+            in TensorFlow: `func` gets an array of it, whose dtype is object.
         Tout: the types of the results, one or a list: a TensorSpec each, or a dtype each with
             their shapes given by `shape`; None is a dim that a run tells. Without a shape the
             result has an unknown rank while a function is traced; ``y.set_shape([...])``,
@@ -60,14 +61,16 @@ def numpy_function(
     check_given("numpy_function", func, inp, Tout)
     if func is None:
         return decorator(numpy_function, Tout=Tout, stateful=stateful, name=name, shape=shape)
-    arguments = [convert_to_tensor(x) for x in _as_list(inp)]
+    given = _as_list(inp)
     if context.recorder is None:
         wanted = [d for d, _ in result_types(Tout, shape)]
+        arrays = [np.array(x) if x is None else convert_to_tensor(x).numpy() for x in given]
         with taping(()):
-            results = func(*(x.numpy() for x in arguments))
+            results = func(*arrays)
         made = [placed_array(a) for a in _checked_arrays(func, results, wanted)]
         return arrange(made, Tout)
     op = NUMPY_FUNCTION if stateful else PURE_NUMPY_FUNCTION
+    arguments = [convert_to_tensor(x) for x in given]
     call = StagedCall(func, arguments, result_types(Tout, shape), _checked_arrays)
     outputs = run(op, *call.operands, func=call.func, out=call.specs)
     return arrange(call.results(outputs if isinstance(outputs, tuple) else (outputs,)), Tout)

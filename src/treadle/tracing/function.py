@@ -352,9 +352,12 @@ class Function:
             self._cache.add((arguments.key, None), concrete, arguments)
 
     def _traced_twice(self, arguments: Arguments, these_variables: bool) -> tuple[Trace, bool]:
-        """The trace, and whether it is for these variables only, as the function asked which ones
-        they are. Where the first trace creates variables, the second one is given."""
+        """The trace, and whether it is for these variables only: the function asked which ones they
+        are, or one is of a class that a program derived, which may do what it likes. Where the
+        first trace creates variables, the second one is given."""
         first = not self._traced_once
+        own = any(isinstance(x, Variable) and x._is_of_program() for x in arguments.leaves)
+        these_variables = these_variables or own
         traced = trace(self._target(), arguments, self._name, first, these_variables)
         told_apart = traced.told_apart
         unranked = arguments.unranked and arguments.unranked.key
@@ -365,7 +368,7 @@ class Function:
             these_variables = these_variables or told_apart
             traced = trace(self._target(), arguments, self._name, False, these_variables)
             self._traces += 1
-        return traced, told_apart
+        return traced, told_apart or own
 
     def _evict(self, newest: Entry) -> None:
         """Let go of traces that cannot be called any more, and of those beyond the bound."""

@@ -57,7 +57,6 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
             None if value.spec.has_rank else value.traced_rank,
             value.trainable,
             aliases.setdefault(id(value), len(aliases)),
-            ObjectKey(value, by_identity=True) if value._is_of_program() else None,
         )
     if is_trace_type(value):
         return "trace type", value
@@ -65,9 +64,10 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
 
 
 def trace_type(value: Any) -> Any:
-    """The trace type that an object of a user's class says it has; other values themselves."""
+    """The trace type that an object of a user's class says it has; other values themselves, and
+    variables: functions see those of users' classes as they are."""
     says = getattr(type(value), "__tf_tracing_type__", None)
-    return value if says is None else says(value, _CONTEXT)
+    return value if says is None or isinstance(value, Variable) else says(value, _CONTEXT)
 
 
 def is_trace_type(kind: Any) -> bool:
