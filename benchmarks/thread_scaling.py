@@ -43,7 +43,7 @@ from treadle.runtime.cpu.builder.values import Value
 from treadle.runtime.cpu.jit import process_jit
 from treadle.runtime.cpu.pool_code import TASK, add_launch
 from treadle.runtime.cpu.program_layout import CALL
-from treadle.runtime.cpu.program_poll import look_unit
+from treadle.runtime.cpu.program_poll import signals_unit
 from treadle.runtime.cpu.target import Target, host
 
 THREADS = (1, 2, 4, 8, 16, 32, 64)
@@ -105,7 +105,7 @@ def timed_pool_text(target: Target) -> str:
         f.ret()
 
     add_launch(unit, parallel)
-    return unit.text(target, look_unit())
+    return unit.text(target, signals_unit())
 
 
 class TimedPool:

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import treadle as td
 
 PAGE = Path(__file__).with_name("api.md")
@@ -36,9 +38,13 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def summary(value: Any) -> str:
-    """The first line of the docstring; for a value, what it is."""
+    """The first line of the docstring; for a value, what it is. What NumPy says of its functions
+    depends on its version."""
     if not (inspect.isclass(value) or callable(value)):
         return f"`{type(value).__name__}`"
+    original = getattr(np, getattr(value, "__name__", ""), None)
+    if original is not None and value.__doc__ and value.__doc__ == original.__doc__:
+        return f"as `numpy.{value.__name__}`"
     lines = (inspect.getdoc(value) or "").strip().splitlines()
     return lines[0].replace("|", "\\|") if lines else ""
 

@@ -804,7 +804,7 @@ class Both(tf.test.TestCase):
         with context.graph_mode():
             assert not tf.executing_eagerly() and not hasattr(tf.constant(1.0), "numpy")
         with self.test_session() as session:
-            assert session is None
+            assert session.run(tf.constant(2.0)) == 2.0
         part = tf.Variable([1.0, 2.0, 3.0])
         tf.compat.v1.assign(part[0], 5.0)
         tf.compat.v1.assign_sub(part[1:], [1.0, 1.0])

@@ -225,8 +225,8 @@ def test_metrics_by_name_in_fit(name):
 
 
 def test_unsupported_names_fail_with_one_line():
-    with pytest.raises(AttributeError, match=r"td.keras has no 'distribution'"):
-        keras.distribution
+    with pytest.raises(AttributeError, match=r"td.keras has no 'premade_models'"):
+        keras.premade_models
 
 
 def test_a_loss_of_the_program_gets_sparse_labels() -> None:

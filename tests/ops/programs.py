@@ -265,6 +265,7 @@ def strings(s: Any) -> Any:
         t.format("{}: {}", [1, s]), t.reduce_join(s, separator=","), t.to_hash_bucket(s, 7),
         t.to_hash_bucket_fast(s, 1000), t.to_hash_bucket_strong(s, 9, [1, 2]),
         td.as_string(t.length(s)), t.to_number(s[1, 2], td.float64),
+        td.scatter_nd([[1], [0], [1]], td.stack([s[0, 0], s[0, 1], s[1, 0]]), [2]),
         *td.nest.flatten(td.sparse.cross([s, td.sparse.from_dense(s)])),
     ]  # fmt: skip
 

@@ -95,6 +95,8 @@ ELSEWHERE = {
     "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex", "sum_to",
     # Gives a tensor of unknown rank its dims: test_unknown_rank.py.
     "settle_rank",
+    # Of strings: programs.py.
+    "scatter_append",
     # Operands of sizes that only a run tells: test_late_broadcasts.py.
     "same", "not_same", "of_size", "one_size",
 }  # fmt: skip

@@ -20,14 +20,15 @@ class DType:
     as_numpy_dtype: Any
     np_dtype: np.dtype[Any]
 
-    def __init__(self, name: str, numpy_type: Any, short: str, kind: str, size: int = 0) -> None:
-        """`numpy_type`: None for a type of `ml_dtypes`, whose elements have `size` bytes."""
+    def __init__(self, name: str, numpy_type: Any, short: str, kind: str) -> None:
+        """`numpy_type`: of a type of `ml_dtypes` its size in bytes."""
         self.name = name
         self.short = short
         # 'f' float, 'i' signed, 'u' unsigned, 'b' bool, 'c' complex, 's' string
         self.kind = kind
-        self.size = size
-        if numpy_type is not None:
+        if isinstance(numpy_type, int):
+            self.size = numpy_type
+        else:
             self._is(numpy_type)
 
     def _is(self, numpy_type: Any) -> None:
@@ -183,7 +184,7 @@ class DType:
 
 
 float16 = DType("float16", np.float16, "f16", "f")
-bfloat16 = DType("bfloat16", None, "bf16", "f", 2)
+bfloat16 = DType("bfloat16", 2, "bf16", "f")
 float32 = DType("float32", np.float32, "f32", "f")
 float64 = DType("float64", np.float64, "f64", "f")
 int8 = DType("int8", np.int8, "i8", "i")

@@ -375,11 +375,14 @@ class Variable(metaclass=Created):
     # The method that gives what operations on a variable compute with, where a class that a
     # program derived defines one; None where this is the value.
     _read_by: ClassVar[str | None] = None
+    # Whether such a class has a `read_value` of its own.
+    _reads_otherwise: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = (c for c in cls.__mro__ if "read_value" in vars(c) and not _of_program(c))
         cls._stored = vars(next(own))["read_value"]
+        cls._reads_otherwise = _of_program(_owner(cls, "read_value"))
         owners = {name: _owner(cls, name) for name in _READINGS}
         cls._read_by = next((name for name, owner in owners.items() if _of_program(owner)), None)
 
@@ -488,7 +491,7 @@ class Variable(metaclass=Created):
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
-        if type(self).read_value is not type(self)._stored:  # a program's class says what it reads
+        if self._reads_otherwise:
             return self.read_value().numpy()
         buffer, cell = self._shared_buffer(_COPIED), self._cell
         try:

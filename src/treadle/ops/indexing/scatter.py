@@ -219,7 +219,7 @@ def _infer_appended(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> 
 SCATTER_APPEND = register(
     Op(
         "scatter_append", _infer_appended, inferred(_infer_appended, _eager_appended),
-        sizes=scattered, part=Part(PartKind.ROWS, PartUse.ADD, 2), tags=frozenset({"strings"}),
+        sizes=scattered, tags=frozenset({"strings"}),
     )
 )  # fmt: skip
 
