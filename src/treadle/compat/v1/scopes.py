@@ -378,7 +378,6 @@ class variable_scope:
             prefix = f"{before.name}/{given}" if before.name else given
             scope = before.copied(name=prefix, **self._changes)
             reuse = before.reuse or self._reuse or False
-            store.counts = {k: v for k, v in store.counts.items() if not k.startswith(prefix + "/")}
             store.counts[prefix] = store.counts.get(prefix, 0) + 1
         else:
             raise TypeError(
@@ -406,9 +405,12 @@ class variable_scope:
 
     def __exit__(self, *error: Any) -> None:
         store, before, counts, names, again = self._open.pop()
-        store.scope = before
         if again:
             store.counts = counts
+        else:  # the next who opens it begins to count
+            inner = f"{store.scope.name}/"
+            store.counts = {k: v for k, v in store.counts.items() if not k.startswith(inner)}
+        store.scope = before
         if names is not None:
             names.__exit__(*error)
 
