@@ -17,16 +17,11 @@ def test_kernels_that_differ_in_units_only_are_compiled_once():
         return [td.reduce_max(a * factor, 1) for a in arrays]
 
     forget_kernels()
-    before = _made()
+    before = jit().counters.compiled
     found = f(*x.values())
     for array, result in zip(x.values(), found, strict=True):
         np.testing.assert_array_equal(result, (array * np.float32(factor)).max(1))
     kernels = td.inspect.stages(f, *x.values())["kernels"].splitlines()
     assert len({line for line in kernels if line.startswith(";")}) == 3
-    assert _made() - before == 2  # the kernel, and the program
-
-
-def _made() -> int:
-    """How many modules were compiled, or loaded: the program's may be on disk from another run."""
-    counters = jit().counters
-    return counters.compiled + counters.loaded_from_disk
+    # The kernel, and the program where no other run has left it on disk.
+    assert 1 <= jit().counters.compiled - before <= 2
