@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import treadle as td
 import treadle.compat.v1 as tf
 from treadle.compat.graph_messages import message
+from treadle.compat.v1.recording import in_graphs
 
 FILES = Path(__file__).parent / "graph_defs"
 NAMES = sorted(path.stem for path in FILES.glob("*.npz"))
@@ -317,6 +319,16 @@ def test_damaged_and_hostile_graphs_are_one_clear_error(number: int) -> None:
     graph_def, text = list(damaged())[number]
     with pytest.raises(ValueError, match=text):
         tf.import_graph_def(graph_def)
+
+
+def test_files_are_not_for_graphs_though_the_program_has_used_them() -> None:
+    in_graphs(td.io.gfile.remove)
+    hostile = tf.GraphDef()
+    call = {"inputs": [], "args": {"tuple": []}, "kwargs": {"dict": []},
+            "function": "treadle.io.gfile.remove"}  # fmt: skip
+    hostile.node.add(name="a", op="A").attr["_treadle_call"].s = json.dumps(call).encode()
+    with pytest.raises(ValueError, match="which graphs do not have"):
+        tf.import_graph_def(hostile)
 
 
 def test_bytes_that_are_no_graph() -> None:

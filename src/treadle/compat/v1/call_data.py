@@ -7,6 +7,7 @@ have; constants are kept as their bytes. Reading runs no other code.
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib
 import inspect
 import json
@@ -35,6 +36,8 @@ from treadle.compat.v1.values import (
 from treadle.compat.v1.variables import Variable
 from treadle.core.origin import at, user_origin
 
+# No graph that somebody sent calls their functions, also where the program has used them itself.
+_OF_FILES = ("treadle.io.gfile", "treadle.compat.v1.gfile")
 # Modules whose public functions graphs may name.
 _MODULES = frozenset(
     f"treadle{m}"
@@ -224,10 +227,10 @@ def operation_of(result: Any, graph: Graph) -> Operation:
 
 def _function(name: str, label: str) -> Callable[..., Any]:
     """The function of a name that graphs may have."""
-    try:
-        return function_named(name)
-    except KeyError:
-        pass
+    with contextlib.suppress(KeyError):
+        known = function_named(name)
+        if known.__module__ not in _OF_FILES:
+            return known
     module, _, public = name.rpartition(".")
     if module in _MODULES and public.isidentifier() and public[:1] != "_":
         found = getattr(importlib.import_module(module), public, None)
