@@ -13,7 +13,7 @@ from treadle.graph.ir import Graph
 from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.abi import c_function
 from treadle.runtime.cpu.kept_memory import kept_memory
-from treadle.runtime.cpu.threads import pool
+from treadle.runtime.cpu.threads import PoolAddresses, pool
 from treadle.runtime.step_times import step_times
 
 
@@ -62,7 +62,7 @@ class StateWords:
         if name in ("launch", "parallel"):
             on = is_on("threads")
             return int(getattr(pool().addresses, name if on else f"{name}_alone"))
-        if name in ("clock_ns", "look", "poll", "python"):
+        if name in PoolAddresses.__annotations__:
             return int(getattr(pool().addresses, name))
         if name == "aligned_alloc":
             return kept_memory().allocate
